@@ -70,7 +70,7 @@ demo: tools $(if $(DEMO_VMS),tools-kubevirt) lab-binaries ## Start the lab and u
 
 .PHONY: clean
 clean: ## Remove what was built from this repository, keep the tools
-	rm -rf bin/manager bin/elemental-agent bin/lab bin/manifests out
+	rm -rf bin/manager bin/elemental-agent bin/elemental-bundle bin/lab bin/manifests out
 
 .PHONY: clean-tools
 clean-tools: ## Remove the tools too (building them again takes minutes)
@@ -94,9 +94,10 @@ tools-certmanager: ## Build what a management cluster that clusterctl installs n
 	@hack/tools/manifests.sh certmanager
 
 .PHONY: build
-build: ## Build bin/manager and bin/elemental-agent (VERSION=..., GIT_COMMIT=...)
+build: ## Build bin/manager, bin/elemental-agent and bin/elemental-bundle (VERSION=..., GIT_COMMIT=...)
 	go build -ldflags '$(LDFLAGS)' -o bin/manager ./cmd/manager
 	go build -ldflags '$(LDFLAGS)' -o bin/elemental-agent ./cmd/elemental-agent
+	go build -ldflags '$(LDFLAGS)' -o bin/elemental-bundle ./cmd/elemental-bundle
 
 .PHONY: lab-binaries
 lab-binaries: build ## Build what the lab runs: manager, agent and the host's double

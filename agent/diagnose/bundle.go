@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
@@ -21,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/phase"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/redact"
 )
 
 const (
@@ -28,7 +28,6 @@ const (
 	checkPatience = time.Minute
 	// commandPatience bounds each command: on a broken host, one may block on a disk for ever.
 	commandPatience = 20 * time.Second
-	removed         = "REMOVED"
 )
 
 // files and commands are everything that a bundle contains. The private key and bootstrap data, which lie beside these files, must not be in
@@ -51,25 +50,6 @@ var (
 		{Name: "ip", Args: []string{"address"}},
 	}
 )
-
-// secretName matches names of secrets, in any of the ways that names are written.
-const secretName = `[\w-]*(?:token|passw(?:or)?d|secret|certificate-?key|key-?data|private-?key)[\w-]*`
-
-// secrets match whatever looks like one: private keys, also in base64 as in a kubeconfig, tokens (JWT, those of kubeadm and K3s, bearer
-// tokens), passwords in URLs, and values with the name of a secret: on a line, in an indented block beneath it, and as an option. Redacting
-// too much is better than leaking one.
-var secrets = []*regexp.Regexp{
-	regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`),
-	regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]*`),
-	regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`),
-	regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`),
-	regexp.MustCompile(`K10[0-9a-fA-F]+::\S+`),
-	regexp.MustCompile(`(?i)(bearer|basic) [A-Za-z0-9+/=._~-]{8,}`),
-	regexp.MustCompile(`://[^/\s@"']+@`),
-	regexp.MustCompile(`(?im)^[ \t-]*["']?` + secretName + `["']?[ \t]*:[ \t]*[|>][-+0-9]*[ \t]*(\n[ \t]+.*)+`),
-	regexp.MustCompile(`(?i)` + secretName + `\\?["']?\s*[:=]\s*(\\"[^"]*"|"[^"]*"|'[^']*'|[^\s"',}]+)`),
-	regexp.MustCompile(`(?i)--` + secretName + `[ \t]+("[^"]*"|'[^']*'|\S+)`),
-}
 
 // WriteBundle writes a tar.gz to path, which must not exist, readable by root only. For what cannot be collected it contains the reason.
 func WriteBundle(ctx context.Context, path string, subject Subject) (err error) {
@@ -154,11 +134,8 @@ func (b *bundle) print(name string, write func(io.Writer) error) {
 func (b *bundle) clean(content []byte) []byte {
 	for _, known := range b.known {
 		if known != "" {
-			content = bytes.ReplaceAll(content, []byte(known), []byte(removed))
+			content = bytes.ReplaceAll(content, []byte(known), []byte(redact.Removed))
 		}
 	}
-	for _, secret := range secrets {
-		content = secret.ReplaceAll(content, []byte(removed))
-	}
-	return content
+	return redact.Bytes(content)
 }

@@ -146,7 +146,11 @@ func (r *Reconciler) runChecks(ctx context.Context, o *observation, from preflig
 	if err != nil {
 		return nil, err
 	}
-	return preflight.Run(snapshot, o.subject(), waivers, func(result infrav1.PreflightResult) { r.recordWaiver(o, result) }), nil
+	subject := o.subject()
+	if subject.Quarantining, err = r.quarantining(ctx, o, from.MaxAge == 0); err != nil {
+		return nil, err
+	}
+	return preflight.Run(snapshot, subject, waivers, func(result infrav1.PreflightResult) { r.recordWaiver(o, result) }), nil
 }
 
 // subject is the node at hand.

@@ -12,11 +12,41 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
 // maxQuarantineReason is the bound of QuarantinedImage.reason in the CRD, in characters.
 const maxQuarantineReason = 512
+
+// quarantining are the other ElementalClusters of the namespace, of which there are few, that have the attempt's image in their
+// quarantine. They are read live before something is done that cannot be taken back.
+func (r *Reconciler) quarantining(ctx context.Context, o *observation, isLive bool) ([]infrav1.ElementalCluster, error) {
+	if o.digest() == "" {
+		return nil, nil
+	}
+	if !isLive {
+		found, err := clusterview.Quarantining(ctx, r.Client, o.upgrade.Namespace, o.digest())
+		return o.others(found), err
+	}
+	found := &infrav1.ElementalClusterList{}
+	if err := r.APIReader.List(ctx, found, client.InNamespace(o.upgrade.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing ElementalClusters for their quarantines: %w", err)
+	}
+	return o.others(found.Items), nil
+}
+
+// others are the ElementalClusters among these that have the attempt's image in quarantine, without its own.
+func (o *observation) others(clusters []infrav1.ElementalCluster) []infrav1.ElementalCluster {
+	others := []infrav1.ElementalCluster{}
+	for i := range clusters {
+		isOwn := o.elementalCluster != nil && clusters[i].Name == o.elementalCluster.Name
+		if !isOwn && preflight.QuarantinedImage(&clusters[i], o.digest()) != nil {
+			others = append(others, clusters[i])
+		}
+	}
+	return others
+}
 
 // quarantineImage records that the attempt's host rolled back from the image with this digest.
 func (r *Reconciler) quarantineImage(ctx context.Context, o *observation, digest string) error {
@@ -41,7 +71,7 @@ func (r *Reconciler) quarantineImage(ctx context.Context, o *observation, digest
 			"%s makes room in spec.quarantine, which is full: it is offered to hosts again", removed.Digest)
 	}
 	r.Recorder.Eventf(o.elementalCluster, nil, "Warning", infrav1.EventDigestQuarantined, "Quarantine",
-		"ElementalHost %s rolled back from %s (%s): it is offered to no further host", o.upgrade.Spec.HostName, digest, o.upgrade.Spec.ImageURI)
+		"ElementalHost %s rolled back from %s (%s): it is offered to no further host of the namespace", o.upgrade.Spec.HostName, digest, o.upgrade.Spec.ImageURI)
 	return nil
 }
 
@@ -80,7 +110,7 @@ func (r *Reconciler) releaseImage(ctx context.Context, o *observation, digest st
 		return err
 	}
 	r.Recorder.Eventf(o.elementalCluster, nil, "Normal", infrav1.EventQuarantineLifted, "Quarantine",
-		"ElementalHost %s runs %s (%s): it is offered to other hosts again", o.upgrade.Spec.HostName, digest, o.upgrade.Spec.ImageURI)
+		"ElementalHost %s runs %s (%s): it is offered to other hosts of the cluster again", o.upgrade.Spec.HostName, digest, o.upgrade.Spec.ImageURI)
 	return nil
 }
 

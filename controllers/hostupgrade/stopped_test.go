@@ -65,6 +65,9 @@ var _ = DescribeTable("A host is not triggered where, after the reconcile has re
 		cluster.Spec.Quarantine = quarantinedBy("another-host", newDigest)
 		Expect(live.Update(ctx, cluster)).To(Succeed())
 	}, "another-host"),
+	Entry("its image is quarantined by another cluster", &infrav1.ElementalCluster{}, func(ctx context.Context, w *world) {
+		quarantineElsewhere(ctx, w, newDigest)
+	}, "is quarantined by ElementalCluster "+otherCluster),
 	Entry("its namespace opts out", &infrav1.ElementalCluster{}, func(_ context.Context, w *world) { w.owners.closed = "the namespace has opted out" },
 		"the namespace has opted out"),
 	Entry("it is not known any more what its owner wants", &infrav1.ElementalCluster{}, func(_ context.Context, w *world) { w.owners.hash = "" },

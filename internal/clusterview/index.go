@@ -30,6 +30,8 @@ const (
 	// byNode finds Machines by their Cluster and the name of their Node, and ElementalHosts by their Cluster and each name that
 	// their Node can have, see nodeKey.
 	byNode = "elemental.node"
+	// byQuarantine finds ElementalClusters by the digests of the images in their quarantine.
+	byQuarantine = "elemental.quarantine"
 	// byDomain finds the ElementalHosts that are in a failure domain by their Cluster, see inDomain.
 	byDomain = "elemental.domain"
 )
@@ -37,29 +39,26 @@ const (
 // AddIndexes adds the indexes that a View reads by, those of packages attempts and owner among them, to a cache that has not been
 // started.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, object := range []client.Object{&clusterv1.Machine{}, &infrav1.ElementalMachine{}, &infrav1.ElementalHost{}} {
-		if err := indexer.IndexField(ctx, object, ByCluster, labelled); err != nil {
-			return fmt.Errorf("indexing %T by cluster: %w", object, err)
+	for _, index := range []struct {
+		object client.Object
+		field  string
+		keys   client.IndexerFunc
+	}{
+		{&clusterv1.Machine{}, ByCluster, labelled},
+		{&infrav1.ElementalMachine{}, ByCluster, labelled},
+		{&infrav1.ElementalHost{}, ByCluster, labelled},
+		{&infrav1.ElementalMachine{}, ByTemplate, templateOf},
+		{&clusterv1.MachineSet{}, ByTemplate, templateOf},
+		{&infrav1.ElementalMachineTemplate{}, bySource, sourceOfTemplate},
+		{&clusterv1.Machine{}, byNode, nodeOfMachine},
+		{&infrav1.ElementalHost{}, byNode, nodesOfHost},
+		{&infrav1.ElementalHost{}, byDomain, domainOfHost},
+		{&infrav1.ElementalClusterUpgrade{}, UpgradesByCluster, clusterOfUpgrade},
+		{&infrav1.ElementalCluster{}, byQuarantine, quarantineOf},
+	} {
+		if err := indexer.IndexField(ctx, index.object, index.field, index.keys); err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", index.object, index.field, err)
 		}
-	}
-	for _, object := range []client.Object{&infrav1.ElementalMachine{}, &clusterv1.MachineSet{}} {
-		if err := indexer.IndexField(ctx, object, ByTemplate, templateOf); err != nil {
-			return fmt.Errorf("indexing %T by template: %w", object, err)
-		}
-	}
-	if err := indexer.IndexField(ctx, &infrav1.ElementalMachineTemplate{}, bySource, sourceOfTemplate); err != nil {
-		return fmt.Errorf("indexing ElementalMachineTemplates by source: %w", err)
-	}
-	for object, keys := range map[client.Object]client.IndexerFunc{&clusterv1.Machine{}: nodeOfMachine, &infrav1.ElementalHost{}: nodesOfHost} {
-		if err := indexer.IndexField(ctx, object, byNode, keys); err != nil {
-			return fmt.Errorf("indexing %T by node: %w", object, err)
-		}
-	}
-	if err := indexer.IndexField(ctx, &infrav1.ElementalHost{}, byDomain, domainOfHost); err != nil {
-		return fmt.Errorf("indexing ElementalHosts by failure domain: %w", err)
-	}
-	if err := indexer.IndexField(ctx, &infrav1.ElementalClusterUpgrade{}, UpgradesByCluster, clusterOfUpgrade); err != nil {
-		return fmt.Errorf("indexing ElementalClusterUpgrades by cluster: %w", err)
 	}
 	if err := owner.AddIndexes(ctx, indexer); err != nil {
 		return err

@@ -14,8 +14,8 @@ type Check struct {
 	Name string
 	// Run is pure. It returns what it found amiss, and nothing where all is well.
 	Run func(*Snapshot, *Subject) []infrav1.PreflightResult
-	// Final is a check that a waiver could not help against: what it finds stops the attempt later all the same.
-	Final bool
+	// Final reports that a waiver could not help against what the check finds: it stops the attempt later all the same. Nil: never.
+	Final func(*Snapshot, *Subject) bool
 	// Holds says that what blocks also holds an attempt that has taken its slot, because it would be wrong to reboot this
 	// very node for. What else goes wrong in the cluster from then on does not: a node that is drained would wait for it.
 	Holds bool
@@ -26,8 +26,8 @@ type Check struct {
 func Checks(residents ...workload.Resident) []Check {
 	all := []Check{
 		{Name: "Paused", Run: checkPaused, Holds: true},
-		{Name: "Approved", Run: checkApproved, Final: true, Holds: true},
-		{Name: quarantineCheck, Run: checkQuarantine, Final: true, Holds: true},
+		{Name: "Approved", Run: checkApproved, Final: always, Holds: true},
+		{Name: quarantineCheck, Run: checkQuarantine, Final: isOwnQuarantine, Holds: true},
 		{Name: "OtherAttempt", Run: checkOtherAttempt, Holds: true},
 		{Name: "OtherUpgrades", Run: checkOtherUpgrades, Holds: true},
 		{Name: "NodeReady", Run: checkNodeReady},
@@ -37,7 +37,7 @@ func Checks(residents ...workload.Resident) []Check {
 		{Name: "Machines", Run: checkMachines},
 		{Name: "ControlPlaneQuorum", Run: checkQuorum, Holds: true},
 		{Name: "KubeletVersion", Run: checkKubeletVersion},
-		{Name: "FreeSpace", Run: checkFreeSpace, Final: true, Holds: true},
+		{Name: "FreeSpace", Run: checkFreeSpace, Final: always, Holds: true},
 		{Name: "Certificates", Run: checkCertificates},
 	}
 	for _, resident := range residents {
@@ -74,7 +74,7 @@ func Run(s *Snapshot, subject *Subject, waivers Waivers, waived func(infrav1.Pre
 			case subject.Admitted && !check.Holds:
 				result.Verdict = infrav1.PreflightWarn
 			case !waivers.Has(check.Name):
-			case check.Final:
+			case check.Final != nil && check.Final(s, subject):
 				result.Message += "; this check cannot be waived"
 			default:
 				result.Verdict = infrav1.PreflightWarn
@@ -85,6 +85,8 @@ func Run(s *Snapshot, subject *Subject, waivers Waivers, waived func(infrav1.Pre
 	}
 	return results
 }
+
+func always(*Snapshot, *Subject) bool { return true }
 
 // pass is what a check returns that found nothing amiss.
 func pass() []infrav1.PreflightResult { return nil }

@@ -43,6 +43,19 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 	Entry("the digest is quarantined", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
 		"is quarantined because ElementalHost x rolled back from it: patch the template", digest, quarantined("sha256:new")),
 	Entry("there is no ElementalCluster", checkQuarantine, infrav1.PreflightPass, "", "", digest, func(s *Snapshot, subject *Subject) { s.ElementalCluster = nil }),
+	Entry("another cluster has another digest in quarantine", checkQuarantine, infrav1.PreflightPass, "", "", digest, quarantinedElsewhere("sha256:old")),
+	Entry("another cluster has the digest in quarantine", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
+		"is quarantined by ElementalCluster far because ElementalHost y rolled back from it at 2026-02-01T12:00:00Z (no etcd): patch the template "+
+			"to a good image, remove the digest from spec.quarantine of ElementalCluster far, or add Quarantine to spec.skipPreflight to try it here",
+		digest, quarantinedElsewhere("sha256:new")),
+	Entry("another cluster has it by a user", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
+		"is quarantined by ElementalCluster far: patch", digest, quarantinedElsewhere("sha256:new"), func(_ *Snapshot, subject *Subject) {
+			subject.Quarantining[0].Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: "sha256:new"}}
+		}),
+	Entry("another cluster has it too", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
+		"is quarantined because ElementalHost x rolled back from it: patch", digest, quarantined("sha256:new"), quarantinedElsewhere("sha256:new")),
+	Entry("there is no ElementalCluster, and another cluster has it", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
+		"is quarantined by ElementalCluster far", digest, quarantinedElsewhere("sha256:new"), func(s *Snapshot, subject *Subject) { s.ElementalCluster = nil }),
 
 	Entry("no other attempt", checkOtherAttempt, infrav1.PreflightPass, "", ""),
 	Entry("another attempt", checkOtherAttempt, infrav1.PreflightBlock, "ElementalHostUpgrade/r", "is an unfinished attempt on the same host",
@@ -127,6 +140,17 @@ func oldKubelet(_ *Snapshot, subject *Subject) {
 func quarantined(digest string) func(*Snapshot, *Subject) {
 	return func(s *Snapshot, _ *Subject) {
 		s.ElementalCluster.Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: digest, Host: "x"}}
+	}
+}
+
+// quarantinedElsewhere puts an image into the quarantine of another cluster, which host y rolled back from.
+func quarantinedElsewhere(digest string) func(*Snapshot, *Subject) {
+	return func(_ *Snapshot, subject *Subject) {
+		far := infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Name: "far"}}
+		far.Spec.Quarantine = []infrav1.QuarantinedImage{{
+			Digest: digest, Host: "y", Reason: "no etcd", Since: metav1.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC),
+		}}
+		subject.Quarantining = append(subject.Quarantining, far)
 	}
 }
 

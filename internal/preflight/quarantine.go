@@ -6,6 +6,8 @@ package preflight
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
@@ -20,11 +22,16 @@ func HeldByQuarantine(results []infrav1.PreflightResult) bool {
 }
 
 func checkQuarantine(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
-	image := QuarantinedImage(s.ElementalCluster, subject.Digest)
-	if image == nil {
-		return pass()
+	if image := QuarantinedImage(s.ElementalCluster, subject.Digest); image != nil {
+		return block("Image/"+subject.Digest, QuarantineMessage(s.ElementalCluster, image))
 	}
-	return block("Image/"+subject.Digest, QuarantineMessage(s.ElementalCluster, image))
+	return quarantinedByOthers(subject)
+}
+
+// isOwnQuarantine reports whether the image is in the quarantine of the host's own cluster. That of another cluster can be waived, for
+// example where the hosts there are of other hardware.
+func isOwnQuarantine(s *Snapshot, subject *Subject) bool {
+	return QuarantinedImage(s.ElementalCluster, subject.Digest) != nil
 }
 
 // QuarantinedImage returns the entry of the cluster's quarantine for a digest; nil if there is none, no digest or no cluster.
@@ -39,15 +46,43 @@ func QuarantinedImage(cluster *infrav1.ElementalCluster, digest string) *infrav1
 	return &cluster.Spec.Quarantine[i]
 }
 
-// QuarantineMessage says why a digest is in quarantine, and how it gets out.
+// quarantinedByOthers says which other clusters of the namespace have the image in quarantine, by name.
+func quarantinedByOthers(subject *Subject) []infrav1.PreflightResult {
+	clusters := slices.Clone(subject.Quarantining)
+	slices.SortFunc(clusters, func(a, b infrav1.ElementalCluster) int { return strings.Compare(a.Name, b.Name) })
+	results := pass()
+	for i := range clusters {
+		if image := QuarantinedImage(&clusters[i], subject.Digest); image != nil {
+			results = append(results, block("Image/"+subject.Digest, otherQuarantineMessage(&clusters[i], image))...)
+		}
+	}
+	return results
+}
+
+// QuarantineMessage says why a digest is in the quarantine of the host's own cluster, and how it gets out.
 func QuarantineMessage(cluster *infrav1.ElementalCluster, image *infrav1.QuarantinedImage) string {
-	why := "is quarantined"
+	return fmt.Sprintf("is quarantined%s: patch the template to a good image, or remove the digest from spec.quarantine of ElementalCluster %s to try it again",
+		rolledBack(image, ""), cluster.Name)
+}
+
+// otherQuarantineMessage says why a digest is in the quarantine of another cluster of the namespace, and what to do about it here.
+func otherQuarantineMessage(cluster *infrav1.ElementalCluster, image *infrav1.QuarantinedImage) string {
+	since := ""
+	if !image.Since.IsZero() {
+		since = " at " + image.Since.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("is quarantined by ElementalCluster %[1]s%[2]s: patch the template to a good image, remove the digest from "+
+		"spec.quarantine of ElementalCluster %[1]s, or add %[3]s to spec.skipPreflight to try it here", cluster.Name, rolledBack(image, since), quarantineCheck)
+}
+
+// rolledBack says which host rolled back from an image, when and why; empty for an image that a user has added without saying so.
+func rolledBack(image *infrav1.QuarantinedImage, since string) string {
+	why := ""
 	if image.Host != "" {
-		why += fmt.Sprintf(" because ElementalHost %s rolled back from it", image.Host)
+		why = fmt.Sprintf(" because ElementalHost %s rolled back from it%s", image.Host, since)
 	}
 	if image.Reason != "" {
 		why += " (" + image.Reason + ")"
 	}
-	return fmt.Sprintf("%s: patch the template to a good image, or remove the digest from spec.quarantine of ElementalCluster %s to try it again",
-		why, cluster.Name)
+	return why
 }

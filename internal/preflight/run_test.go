@@ -35,6 +35,14 @@ var _ = Describe("Run", func() {
 		Expect(results[0].Verdict).To(Equal(warns))
 	})
 
+	It("lets what only other clusters have in quarantine be waived, and names all of those", func() {
+		s, subject := typical(digest, quarantinedElsewhere("sha256:new"), quarantinedElsewhere("sha256:new"))
+		subject.Quarantining[0].Name = "nearer"
+		Expect(Blockers(Run(s, subject, nil, nil))).To(HaveExactElements(
+			HavePrefix("Image/sha256:new: is quarantined by ElementalCluster far "), HavePrefix("Image/sha256:new: is quarantined by ElementalCluster nearer ")))
+		Expect(Run(s, subject, Waivers{"Quarantine"}, func(infrav1.PreflightResult) {})).To(HaveEach(HaveField("Verdict", warns)))
+	})
+
 	It("tells of no waiver where a check warns all the same", func() {
 		s, subject := typical(oldKubelet)
 		Expect(Run(s, subject, Waivers{"KubeletVersion"}, func(infrav1.PreflightResult) { Fail("is waived") })).To(HaveLen(1))
@@ -48,6 +56,8 @@ var _ = Describe("Run", func() {
 			Expect(Blockers(Run(s, subject, nil, nil))).To(HaveExactElements(Not(ContainSubstring("waived"))))
 		},
 		Entry("a bad image", "Quarantine", "patch the template to a good image, or remove the digest from spec.quarantine", digest, quarantined("sha256:new")),
+		Entry("a bad image that other clusters know too", "Quarantine", "remove the digest from spec.quarantine", digest, quarantined("sha256:new"),
+			quarantinedElsewhere("sha256:new")),
 		Entry("a full disk", "FreeSpace", "free some, or delete snapshots", measured(512<<20, 1<<30)),
 	)
 })

@@ -26,6 +26,8 @@ type Subject struct {
 	Rival *infrav1.ElementalHostUpgrade
 	// Digest that the host is to be brought to; empty while it is not known.
 	Digest string
+	// Quarantining are the other ElementalClusters of the namespace that have Digest in their quarantine.
+	Quarantining []infrav1.ElementalCluster
 	// Report is what the host says of the attempt; zero if it says nothing.
 	Report infrav1.HostUpgradeStatus
 }
