@@ -79,7 +79,7 @@ func (p *Phases) Act(ctx context.Context, desired wire.Desired, newer, withdrawn
 		}
 	}
 	p.say(wire.HostRunning, "")
-	return nil
+	return p.Machine.Fetch(ctx, desired.Prefetch, newer)
 }
 
 // Resume continues an upgrade in progress, and does nothing else: everything else depends on the desired

@@ -82,6 +82,7 @@ type world struct {
 	exclusiveAt []bool
 	refused     map[string]int // how many of the next calls with that name fail
 	reported    []wire.Attempt
+	ordered     *wire.PrefetchStatus
 	downloaded  map[string]bool
 
 	// killAt is the number of the call at which the agent is killed, before or after it is done.
@@ -332,6 +333,14 @@ func (w *world) Attempt(attempt *wire.Attempt) {
 	_ = w.boundary("report", func() error { return nil })
 	if attempt != nil && !w.killed {
 		w.reported = append(w.reported, *attempt)
+	}
+}
+
+// Prefetch comes after each marker of an order that was stored.
+func (w *world) Prefetch(prefetch *wire.PrefetchStatus) {
+	_ = w.boundary("report order", func() error { return nil })
+	if !w.killed {
+		w.ordered = prefetch
 	}
 }
 
