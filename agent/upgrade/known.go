@@ -6,6 +6,7 @@ package upgrade
 import (
 	"maps"
 	"path/filepath"
+	"sync"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
@@ -24,6 +25,27 @@ type Known struct {
 	Images map[string]string `json:"images,omitempty"`
 	// FreeBytes as measured when the last attempt was prepared, in whole MiB.
 	FreeBytes int64 `json:"freeBytes,omitempty"`
+}
+
+// knowledge guards Known.
+type knowledge struct {
+	workDir string
+	lock    sync.Mutex
+	known   Known
+}
+
+// get returns what is known.
+func (k *knowledge) get() Known {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	return Known{Images: maps.Clone(k.known.Images), FreeBytes: k.known.FreeBytes}
+}
+
+func (k *knowledge) update(update func(*Known)) error {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	update(&k.known)
+	return writeKnown(k.workDir, k.known)
 }
 
 func readKnown(workDir string) (Known, error) {

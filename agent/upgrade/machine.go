@@ -37,6 +37,8 @@ type Images interface {
 type Reporter interface {
 	// Attempt replaces the reported status of the attempt; nil if there is none.
 	Attempt(attempt *wire.Attempt)
+	// Prefetch replaces the reported status of the image order; nil if there is none.
+	Prefetch(prefetch *wire.PrefetchStatus)
 	// Flush sends it now, and returns when it has arrived or ctx ends.
 	Flush(ctx context.Context)
 }
@@ -88,13 +90,19 @@ type Options struct {
 	Policy Policy
 }
 
-// Machine carries out attempts, one at a time. Advance must not be called concurrently.
+// Machine carries out attempts, one at a time, and image orders. Neither Advance nor Fetch must be called while one of them runs.
 type Machine struct {
 	Options
-	// lock guards marker and known against readers; only Advance and what it calls write them.
+	// file has the marker, in the work directory.
+	file string
+	// tell reports a marker.
+	tell func(Marker)
+	// lock guards marker against readers; only Advance, Fetch and what they call write it.
 	lock   sync.Mutex
 	marker Marker
-	known  Known
+	known  *knowledge
+	// orders carries out image orders; nil in that machine itself.
+	orders *Machine
 }
 
 // New reads the marker and reports its attempt, if any.
@@ -102,7 +110,7 @@ func New(options Options) (*Machine, error) {
 	if options.Policy == (Policy{}) {
 		options.Policy = DefaultPolicy
 	}
-	marker, err := readMarker(options.WorkDir)
+	marker, err := readMarker(options.WorkDir, MarkerFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the upgrade marker: %w", err)
 	}
@@ -110,8 +118,14 @@ func New(options Options) (*Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the known images: %w", err)
 	}
-	options.Reporter.Attempt(marker.Wire())
-	return &Machine{Options: options, marker: marker, known: known}, nil
+	machine := &Machine{Options: options, file: MarkerFile, marker: marker, known: &knowledge{workDir: options.WorkDir, known: known}}
+	machine.tell = func(marker Marker) { options.Reporter.Attempt(marker.Wire()) }
+	if machine.orders, err = newOrders(machine); err != nil {
+		return nil, err
+	}
+	machine.Images = keeping{Images: options.Images, also: machine.orders.holds}
+	machine.tell(marker)
+	return machine, nil
 }
 
 // Marker returns a copy of the current marker.
@@ -123,21 +137,17 @@ func (m *Machine) Marker() Marker {
 
 // ImageURI is the URI of the image with this digest in the desired state; empty if it was never desired.
 func (m *Machine) ImageURI(digest string) string {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	return m.known.Images[digest]
+	return m.known.get().Images[digest]
 }
 
 // FreeBytes as measured when the last attempt was prepared.
 func (m *Machine) FreeBytes() int64 {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	return m.known.FreeBytes
+	return m.known.get().FreeBytes
 }
 
 // save replaces the marker: first on disk, then in the report to the API.
 func (m *Machine) save(marker Marker) error {
-	if err := writeMarker(m.WorkDir, marker); err != nil {
+	if err := writeMarker(m.WorkDir, m.file, marker); err != nil {
 		return fmt.Errorf("storing the upgrade marker: %w", err)
 	}
 	previous := m.Marker()
@@ -147,7 +157,7 @@ func (m *Machine) save(marker Marker) error {
 	if previous.Phase != marker.Phase || previous.Attempt != marker.Attempt {
 		m.Log.Info("Upgrade attempt moved on", "attempt", marker.Attempt, "phase", marker.Phase, "message", marker.Message)
 	}
-	m.Reporter.Attempt(marker.Wire())
+	m.tell(marker)
 	return nil
 }
 
@@ -156,21 +166,16 @@ func (m *Machine) forget() error {
 	if err := m.Images.Drop(); err != nil {
 		return err
 	}
-	if err := removeMarker(m.WorkDir); err != nil {
+	if err := removeMarker(m.WorkDir, m.file); err != nil {
 		return err
 	}
 	m.lock.Lock()
 	m.marker = Marker{}
 	m.lock.Unlock()
-	m.Reporter.Attempt(nil)
+	m.tell(Marker{})
 	return nil
 }
 
 // know stores facts that outlive the attempt. Only the images of the two snapshots that can be booted
 // after it are kept.
-func (m *Machine) know(update func(*Known)) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	update(&m.known)
-	return writeKnown(m.WorkDir, m.known)
-}
+func (m *Machine) know(update func(*Known)) error { return m.known.update(update) }

@@ -111,25 +111,25 @@ func (m Marker) warned(message string) string {
 }
 
 // ReadMarker returns the marker in a work directory, for diagnostics; the zero value if there is none.
-func ReadMarker(workDir string) (Marker, error) { return readMarker(workDir) }
+func ReadMarker(workDir string) (Marker, error) { return readMarker(workDir, MarkerFile) }
 
-func readMarker(workDir string) (Marker, error) {
+func readMarker(workDir, file string) (Marker, error) {
 	marker := struct {
 		Marker
 		// KnownFailed are the failed units as stored by agents before UnitsBefore.
 		KnownFailed []string `json:"knownFailed,omitempty"`
 	}{}
-	_, err := system.ReadJSON(filepath.Join(workDir, MarkerFile), &marker)
+	_, err := system.ReadJSON(filepath.Join(workDir, file), &marker)
 	if marker.UnitsBefore.Failed == nil {
 		marker.UnitsBefore.Failed = marker.KnownFailed
 	}
 	return marker.Marker, err
 }
 
-func writeMarker(workDir string, marker Marker) error {
-	return system.WriteJSON(filepath.Join(workDir, MarkerFile), marker)
+func writeMarker(workDir, file string, marker Marker) error {
+	return system.WriteJSON(filepath.Join(workDir, file), marker)
 }
 
-func removeMarker(workDir string) error {
-	return system.RemoveFile(filepath.Join(workDir, MarkerFile))
+func removeMarker(workDir, file string) error {
+	return system.RemoveFile(filepath.Join(workDir, file))
 }

@@ -64,8 +64,11 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	return true, m.save(marker)
 }
 
-// verified resolves the image, and verifies its signature.
+// verified resolves the image, and verifies its signature. An image that was fetched for an order has passed both.
 func (m *Machine) verified(ctx context.Context, want *wire.Upgrade, uri string) (image.Image, error) {
+	if fetched, found := m.fetchedByOrder(want, uri); found {
+		return fetched, nil
+	}
 	resolved, err := m.resolve(ctx, uri, want.Digest)
 	if err != nil {
 		return resolved, err
@@ -212,8 +215,8 @@ func (m *Machine) fetch(ctx context.Context, wanted image.Image) error {
 	})
 }
 
-// persist repeats requests to a registry until they succeed, fail permanently, or fail too often. On a host that is not a node yet it never
-// gives up, since nothing else waits for the failure; it only reports what it waits for.
+// persist repeats requests to a registry until they succeed, fail permanently, or fail too often. For an order, and on a host that is not a
+// node yet, it never gives up, since nothing else waits for the failure; it only reports what it waits for.
 func (m *Machine) persist(ctx context.Context, action func() error) error {
 	for failures := 1; ; failures++ {
 		err := action()
@@ -221,10 +224,11 @@ func (m *Machine) persist(ctx context.Context, action func() error) error {
 		if err == nil || errors.As(err, &terminal) || ctx.Err() != nil {
 			return err
 		}
-		if m.Policy.Registry.Exhausted(failures) {
-			if m.Bootstrapped() {
-				return &image.Terminal{Message: fmt.Sprintf("%s; gave up after %d tries", err, failures)}
-			}
+		isExhausted := m.Policy.Registry.Exhausted(failures)
+		if isExhausted && m.Bootstrapped() && !m.isOrders() {
+			return &image.Terminal{Message: fmt.Sprintf("%s; gave up after %d tries", err, failures)}
+		}
+		if isExhausted || m.isOrders() {
 			if err := m.waitsFor(err.Error()); err != nil {
 				return err
 			}

@@ -82,12 +82,16 @@ type world struct {
 	exclusiveAt []bool
 	refused     map[string]int // how many of the next calls with that name fail
 	reported    []wire.Attempt
+	ordered     *wire.PrefetchStatus
+	onOrder     func(*wire.PrefetchStatus)
 	downloaded  map[string]bool
 
 	// killAt is the number of the call at which the agent is killed, before or after it is done.
 	killAt    int
 	killAfter bool
 	killed    bool
+	// die ends the process of the agent; nil where it gives up by itself.
+	die func()
 }
 
 func newWorld() *world {
@@ -110,7 +114,7 @@ func (w *world) boundary(name string, act func() error) error {
 	}
 	w.calls, w.exclusiveAt = append(w.calls, name), append(w.exclusiveAt, w.exclusive)
 	if len(w.calls) == w.killAt && !w.killAfter {
-		w.killed = true
+		w.kill()
 		return errKilled
 	}
 	if w.refused[name] > 0 {
@@ -119,10 +123,17 @@ func (w *world) boundary(name string, act func() error) error {
 	}
 	err := act()
 	if len(w.calls) == w.killAt {
-		w.killed = true
+		w.kill()
 		return errKilled
 	}
 	return err
+}
+
+func (w *world) kill() {
+	w.killed = true
+	if w.die != nil {
+		w.die()
+	}
 }
 
 func (w *world) did(name string) int {
@@ -332,6 +343,18 @@ func (w *world) Attempt(attempt *wire.Attempt) {
 	_ = w.boundary("report", func() error { return nil })
 	if attempt != nil && !w.killed {
 		w.reported = append(w.reported, *attempt)
+	}
+}
+
+// Prefetch comes after each marker of an order that was stored.
+func (w *world) Prefetch(prefetch *wire.PrefetchStatus) {
+	_ = w.boundary("report order", func() error { return nil })
+	if w.killed {
+		return
+	}
+	w.ordered = prefetch
+	if w.onOrder != nil && prefetch != nil {
+		w.onOrder(prefetch)
 	}
 }
 

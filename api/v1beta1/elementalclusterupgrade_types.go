@@ -184,6 +184,10 @@ type ElementalClusterUpgradeStatus struct {
 	// +optional
 	ImageURI string `json:"imageURI,omitempty"`
 
+	// digest that the image was resolved to by the first host that was ordered to fetch it. All nodes get this one.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
 	// nodes that the upgrade is for.
 	// +optional
 	Nodes *int32 `json:"nodes,omitempty"`
@@ -229,12 +233,12 @@ type ElementalClusterUpgradeStatus struct {
 
 // ClusterUpgradeStage is the state of a stage.
 type ClusterUpgradeStage struct {
-	// name of the stage: Preflight, the pools of a stage of the order, or Cleanup.
+	// name of the stage: Preflight, Prefetch, the pools of a stage of the order, or Cleanup.
 	Name string `json:"name"`
 	// nodes that the stage is for.
 	// +optional
 	Nodes int32 `json:"nodes,omitempty"`
-	// nodesDone of them run the OS, and are not being upgraded.
+	// nodesDone of them run the OS, and are not being upgraded; in stage Prefetch, have its image.
 	// +optional
 	NodesDone int32 `json:"nodesDone,omitempty"`
 	// startTime is when the stage began.
@@ -243,6 +247,9 @@ type ClusterUpgradeStage struct {
 	// completionTime is when it was done. The next stage begins soakSeconds later.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// message names nodes that the stage was done without, and why.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // ElementalClusterUpgrade upgrades the nodes of a Cluster in an order. It changes the ElementalMachineTemplates of the pools, stage by stage,

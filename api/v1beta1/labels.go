@@ -198,6 +198,9 @@ const (
 	// as JSON: {"managedOSVersionName": ..., "imageUri": ..., "resourceVersion": ...}. All machines of the template
 	// get this image, even if the ManagedOSVersion changes; remove the annotation to have it looked up again.
 	ResolvedOSVersionAnnotation = "infrastructure.cluster.x-k8s.io/elemental-resolved-os-version"
+	// ResolvedDigestAnnotation on an ElementalClusterUpgrade is the digest that the first host which was ordered to fetch its image has resolved. All
+	// nodes get it, even if the tag moves. It is preserved by "clusterctl move".
+	ResolvedDigestAnnotation = "infrastructure.cluster.x-k8s.io/elemental-resolved-digest"
 	// FeatureGatesAnnotation on the ExtensionConfig asserts that RuntimeSDK and InPlaceUpdates are enabled
 	// if that cannot be read from the Deployments of CAPI. Its value is "enabled".
 	FeatureGatesAnnotation = "infrastructure.cluster.x-k8s.io/elemental-in-place-feature-gates"

@@ -26,6 +26,9 @@ import (
 
 // cancel ends an upgrade: the nodes in work are finished, and the others held, or their templates put back. Deleting it holds them.
 func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, error) {
+	if err := r.dropOrders(ctx, o); err != nil {
+		return ctrl.Result{}, err
+	}
 	if working := o.inWork(); working != "" {
 		r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "cancelled"+working)
 		return ctrl.Result{RequeueAfter: retry}, nil
@@ -62,6 +65,9 @@ func (r *Reconciler) makeWay(ctx context.Context, o *observation, governing *inf
 		if why, err := r.hold(ctx, o); err != nil || why != "" {
 			r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "ElementalClusterUpgrade "+governing.Name+" takes its place; "+why)
 			return ctrl.Result{RequeueAfter: retry}, err
+		}
+		if err := r.dropOrders(ctx, o); err != nil {
+			return ctrl.Result{}, err
 		}
 	}
 	r.end(o.upgrade, infrav1.ClusterUpgradeSuperseded, "ElementalClusterUpgrade "+governing.Name+" was created after it")

@@ -29,6 +29,7 @@ import (
 // Names of the stages that are not those of pools.
 const (
 	stagePreflight = clusterupgrade.StagePreflight
+	stagePrefetch  = clusterupgrade.StagePrefetch
 	stageCleanup   = "Cleanup"
 )
 
@@ -41,6 +42,8 @@ type observation struct {
 	cluster   *clusterv1.Cluster
 	elemental *infrav1.ElementalCluster
 	plan      *clusterupgrade.Plan
+	// fetch is what stage Prefetch has found, where it was not done before.
+	fetch clusterupgrade.Fetch
 }
 
 // advance runs the stages.
@@ -102,13 +105,13 @@ func (r *Reconciler) lookUp(ctx context.Context, upgrade *infrav1.ElementalClust
 		annotations.AddAnnotations(upgrade, map[string]string{infrav1.ResolvedOSVersionAnnotation: string(value)})
 		return "looking up ManagedOSVersion " + pin.Name, nil // it is stored before anything is changed
 	}
-	upgrade.Status.ImageURI = clusterupgrade.Image(upgrade)
+	upgrade.Status.ImageURI, upgrade.Status.Digest = clusterupgrade.Image(upgrade), clusterupgrade.Digest(upgrade)
 	return "", nil
 }
 
 // steps are the stages of an upgrade, in their order.
 func (r *Reconciler) steps(o *observation) []step {
-	all := []step{{Name: stagePreflight, Run: r.preflight}}
+	all := []step{{Name: stagePreflight, Run: r.preflight}, {Name: stagePrefetch, Run: r.prefetch}}
 	for i, stage := range o.plan.Stages {
 		all = append(all, step{Name: stage.Name, Run: func(ctx context.Context, o *observation) (sequence.Result, error) {
 			return r.upgradePools(ctx, o, i)
@@ -241,10 +244,13 @@ func (o *observation) inWork() string {
 	return "; being finished: " + strings.Join(names, ", ")
 }
 
-// cleanUp releases what a former upgrade to the same OS holds, once the gates are open after the last node.
+// cleanUp releases what a former upgrade to the same OS holds, and the images that hosts keep for it, once the gates are open after the last node.
 func (r *Reconciler) cleanUp(ctx context.Context, o *observation) (sequence.Result, error) {
 	if closed, err := r.closedGate(ctx, o); err != nil || closed != "" {
 		return sequence.Wait(gateRetry, "%s", closed), err
+	}
+	if err := r.dropOrders(ctx, o); err != nil {
+		return sequence.Result{}, err
 	}
 	if err := r.release(ctx, o); err != nil {
 		return sequence.Result{}, err

@@ -29,7 +29,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		Expect(w.image("a")).To(Equal(imageB))
 		Expect(w.image("b")).To(Equal(imageA), "its stage has not come")
 		Expect(w.upgrade.Status).To(And(
-			HaveField("Phase", infrav1.ClusterUpgradeProgressing), HaveField("Stage", "a (2/4)"), HaveField("ImageURI", imageB),
+			HaveField("Phase", infrav1.ClusterUpgradeProgressing), HaveField("Stage", "a (3/5)"), HaveField("ImageURI", imageB),
 			HaveField("Nodes", HaveValue(BeEquivalentTo(2))), HaveField("NodesDone", HaveValue(BeEquivalentTo(0))),
 			HaveField("Message", "waiting for an ElementalHostUpgrade of Machine a")))
 
@@ -40,9 +40,9 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 
 		By("running the OS, while the attempt has not ended")
 		w.runs("a", imageB)
-		Expect(w.settle().Stage).To(Equal("a (2/4)"))
+		Expect(w.settle().Stage).To(Equal("a (3/5)"))
 		w.brings(attempt, infrav1.UpgradeSucceeded, true)
-		Expect(w.settle().Stage).To(Equal("b (3/4)"))
+		Expect(w.settle().Stage).To(Equal("b (4/5)"))
 		Expect(w.image("b")).To(Equal(imageB))
 
 		w.runs("b", imageB)
@@ -69,7 +69,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		Expect(w.settle().Message).To(Equal("stage b is done, and it soaks until 2026-11-26T12:01:00Z"))
 		Expect(w.image("a")).To(Equal(imageA))
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
-		Expect(w.settle().Stage).To(Equal("a (3/4)"))
+		Expect(w.settle().Stage).To(Equal("a (4/5)"))
 		Expect(w.image("a")).To(Equal(imageB))
 	})
 
@@ -77,7 +77,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		w.begin(func(u *infrav1.ElementalClusterUpgrade) {
 			u.Spec.Order = []infrav1.PoolStage{{Pools: []string{"a", "z"}}}
 		})
-		Expect(w.upgrade.Status).To(And(HaveField("Stage", "Preflight (1/3)"),
+		Expect(w.upgrade.Status).To(And(HaveField("Stage", "Preflight (1/4)"),
 			HaveField("Message", "spec.order names z, and Cluster c has Machines in the pools a, b: set spec.cancel, and create another ElementalClusterUpgrade")))
 		Expect(w.image("a")).To(Equal(imageA))
 	})
@@ -140,9 +140,9 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
 		soaked := w.settle().Stages[1].CompletionTime
 		w.runs("b", imageA)
-		Expect(w.settle()).To(And(HaveField("Stage", "b (2/4)"), HaveField("Stages", ContainElement(And(HaveField("Name", "b"), HaveField("CompletionTime", Equal(soaked)))))))
+		Expect(w.settle()).To(And(HaveField("Stage", "b (3/5)"), HaveField("Stages", ContainElement(And(HaveField("Name", "b"), HaveField("CompletionTime", Equal(soaked)))))))
 		w.runs("b", imageB)
-		Expect(w.settle().Stage).To(Equal("a (3/4)"))
+		Expect(w.settle().Stage).To(Equal("a (4/5)"))
 	})
 
 	It("go on with a template that somebody has changed otherwise", func() {
@@ -160,7 +160,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		stranger.Labels = map[string]string{clusterv1.ClusterNameLabel: "other"}
 		create(stranger)
 		w.begin()
-		Expect(w.upgrade.Status).To(And(HaveField("Stage", "Preflight (1/4)"), HaveField("Message", "ElementalMachineTemplate a is also that of Machines of Cluster other, "+
+		Expect(w.upgrade.Status).To(And(HaveField("Stage", "Preflight (1/5)"), HaveField("Message", "ElementalMachineTemplate a is also that of Machines of Cluster other, "+
 			"which would be upgraded at once, in no order: give each Cluster a template of its own")))
 		Expect(w.image("a")).To(Equal(imageA))
 	})
@@ -183,7 +183,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 
 	It("change nothing while they are paused", func() {
 		w.begin(func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
-		Expect(w.upgrade.Status).To(And(HaveField("Stage", "a (2/4)"), HaveField("Message", "paused: set spec.paused to false to go on")))
+		Expect(w.upgrade.Status).To(And(HaveField("Stage", "Prefetch (2/5)"), HaveField("Message", "paused: set spec.paused to false to go on")))
 		Expect(w.image("a")).To(Equal(imageA))
 	})
 

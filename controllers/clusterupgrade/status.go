@@ -45,9 +45,11 @@ func (r *Reconciler) report(upgrade *infrav1.ElementalClusterUpgrade, phase infr
 
 // recordStages records how far each stage is. The time at which a stage was done is kept for as long as it is done: its soak begins there.
 func (o *observation) recordStages(report sequence.Report) {
-	recorded := []infrav1.ClusterUpgradeStage{o.recordStage(stagePreflight, 1, report, len(report.Passed) > 0)}
+	recorded := []infrav1.ClusterUpgradeStage{
+		o.recordStage(stagePreflight, 1, report, slices.Contains(report.Passed, stagePreflight)), o.recordFetch(report),
+	}
 	for i, stage := range o.plan.Stages {
-		found := o.recordStage(stage.Name, i+2, report, stage.IsDone())
+		found := o.recordStage(stage.Name, i+3, report, stage.IsDone())
 		found.Nodes, found.NodesDone = int32(stage.Nodes()), int32(stage.NodesDone())
 		recorded = append(recorded, found)
 	}
@@ -57,6 +59,15 @@ func (o *observation) recordStages(report sequence.Report) {
 	o.upgrade.Status.Nodes, o.upgrade.Status.NodesDone = &all, &upToDate
 	o.upgrade.Status.EstimatedCompletionTime = timeOrNil(o.plan.Estimate(int(o.elemental.Spec.NodeUpgradeOption.WithDefaults().MaxConcurrent)), o.now)
 	o.upgrade.Status.NextWindow = timeOrNil(o.plan.NextWindow(o.now), o.now)
+}
+
+// recordFetch records how far stage Prefetch is.
+func (o *observation) recordFetch(report sequence.Report) infrav1.ClusterUpgradeStage {
+	found := o.recordStage(stagePrefetch, 2, report, slices.Contains(report.Passed, stagePrefetch))
+	if o.fetch.Nodes > 0 || o.fetch.Without != "" {
+		found.Nodes, found.NodesDone, found.Message = int32(o.fetch.Nodes), int32(o.fetch.Fetched), condition.Message(o.fetch.Without)
+	}
+	return found
 }
 
 // timeOrNil is a time that is to come.

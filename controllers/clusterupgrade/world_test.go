@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -68,8 +69,25 @@ func (w *world) addPool(name string) {
 	elemental := ownertest.ElementalMachine(w.namespace, name, name, imageA)
 	elemental.Labels = machine.Labels
 	elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID}}
+	elemental.Spec.HostRef = &corev1.ObjectReference{Name: "host-" + name, Namespace: w.namespace}
 	create(elemental)
+	w.addHost(name, elemental)
 	w.runs(name, imageA)
+}
+
+// addHost that serves the machine of a pool. Its agent does not fetch ahead.
+func (w *world) addHost(name string, serves *infrav1.ElementalMachine) {
+	GinkgoHelper()
+	host := &infrav1.ElementalHost{ObjectMeta: w.meta("host-" + name)}
+	host.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
+	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Name: serves.Name, Namespace: w.namespace, UID: serves.UID}
+	create(host)
+	changeStatus(host, func(h *infrav1.ElementalHost) { h.Status.Agent.Version = "v0.8.0" })
+}
+
+// host of a pool.
+func (w *world) host(name string) *infrav1.ElementalHost {
+	return get(&infrav1.ElementalHost{ObjectMeta: w.meta("host-" + name)})
 }
 
 // runs has the machine of a pool specify an image, and its host run it.

@@ -122,11 +122,14 @@ func (o *observation) hasNothingToDo() bool {
 		hoststate.Runs(o.host, o.upgrade.Spec.OSVersionManagement) == hoststate.MatchSame
 }
 
-// digest is the one the host was asked for, once it has been told to go, and before that the one the
-// rollout is pinned to. It is empty until a host has resolved it.
+// digest is the one the host was asked for, once it has been told to go, and before that the one that the upgrade of the cluster, or
+// the rollout, is pinned to. It is empty until a host has resolved it.
 func (o *observation) digest() string {
 	if o.triggered() && o.host.Spec.Upgrade != nil && o.host.Spec.Upgrade.Attempt == o.attempt && o.host.Spec.Upgrade.Digest != "" {
 		return o.host.Spec.Upgrade.Digest
+	}
+	if o.clusterDigest != "" {
+		return o.clusterDigest
 	}
 	if o.template != nil && o.template.Annotations[infrav1.RolloutDigestAnnotation] != "" {
 		return o.template.Annotations[infrav1.RolloutDigestAnnotation]

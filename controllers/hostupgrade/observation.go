@@ -71,6 +71,8 @@ type observation struct {
 	// attempts are the other attempts on the same host, and rival the one that goes first.
 	attempts []infrav1.ElementalHostUpgrade
 	rival    *infrav1.ElementalHostUpgrade
+	// clusterDigest is what the ElementalClusterUpgrade in force has its image resolved to; empty if that is not the attempt's, or there is none.
+	clusterDigest string
 	// heldOff is what keeps the attempt from a slot, where that is known before anything is checked: see queue.
 	heldOff string
 
@@ -104,7 +106,7 @@ func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHost
 		options: upgrade.Spec.Options.WithDefaults(),
 	}
 	for _, read := range []func(context.Context, *observation) error{
-		r.observeManagement, r.observeRollout, r.observeAttempts, r.observeDrain, r.observeWorkload,
+		r.observeManagement, r.observeRollout, r.observeClusterDigest, r.observeAttempts, r.observeDrain, r.observeWorkload,
 	} {
 		if err := read(ctx, o); err != nil {
 			return nil, err

@@ -59,6 +59,15 @@ func (r *Reconciler) closedGate(ctx context.Context, o *observation) (string, er
 	return "", err
 }
 
+// observeClusterDigest looks up the digest that all nodes of a cluster's upgrade get.
+func (r *Reconciler) observeClusterDigest(ctx context.Context, o *observation) error {
+	governing, err := clusterupgrade.Governing(ctx, r.Client, o.clusterKey())
+	if err == nil && governing != nil && clusterupgrade.IsFor(governing, o.upgrade) {
+		o.clusterDigest = clusterupgrade.Digest(governing)
+	}
+	return err
+}
+
 // heldOver says which ElementalClusterUpgrade was cancelled before the node had begun; empty if none was. The mark may be younger than what the
 // cache has of the template.
 func (r *Reconciler) heldOver(ctx context.Context, o *observation, reader client.Reader) (string, error) {

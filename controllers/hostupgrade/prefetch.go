@@ -31,8 +31,9 @@ func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Res
 	return sequence.Done(), nil
 }
 
-// pin records the digest, unless another host of the rollout was first.
+// pin records the digest, unless another host of the rollout, or of the cluster's upgrade, was first.
 func (r *Reconciler) pin(ctx context.Context, o *observation, digest string) error {
+	digest = cmp.Or(o.clusterDigest, digest)
 	if digest == "" {
 		return nil
 	}
@@ -44,7 +45,10 @@ func (r *Reconciler) pin(ctx context.Context, o *observation, digest string) err
 }
 
 func (r *Reconciler) pinTemplate(ctx context.Context, o *observation, digest string) error {
-	if o.template == nil || o.template.Annotations[infrav1.RolloutDigestAnnotation] != "" {
+	if o.template == nil {
+		return nil
+	}
+	if known := o.template.Annotations[infrav1.RolloutDigestAnnotation]; known == digest || known != "" && o.clusterDigest == "" {
 		return nil
 	}
 	before := o.template.DeepCopy()

@@ -61,7 +61,7 @@ func recorded(name string) infrav1.ClusterUpgradeStage {
 // plan whose Preflight is done.
 func plan(pools []clusterupgrade.Pool, order ...infrav1.PoolStage) *clusterupgrade.Plan {
 	upgrade := &infrav1.ElementalClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: infrav1.ElementalClusterUpgradeSpec{Order: order}}
-	upgrade.Status.Stages = []infrav1.ClusterUpgradeStage{recorded(clusterupgrade.StagePreflight)}
+	upgrade.Status.Stages = []infrav1.ClusterUpgradeStage{recorded(clusterupgrade.StagePreflight), recorded(clusterupgrade.StagePrefetch)}
 	return clusterupgrade.NewPlan(upgrade, pools)
 }
 

@@ -104,8 +104,8 @@ func (p *Plan) stopped() string {
 		return "it is paused: set its spec.paused to false"
 	case annotations.HasPaused(p.Upgrade):
 		return "it has the annotation " + clusterv1.PausedAnnotation
-	case !p.isPlanned():
-		return "its stage " + StagePreflight + " is not done"
+	case p.unfinished() != "":
+		return "its stage " + p.unfinished() + " is not done"
 	case len(failed) > 0:
 		return p.failure(failed)
 	}
@@ -115,12 +115,6 @@ func (p *Plan) stopped() string {
 		}
 	}
 	return ""
-}
-
-// isPlanned reports whether stage Preflight is done.
-func (p *Plan) isPlanned() bool {
-	recorded := p.Recorded(StagePreflight)
-	return recorded != nil && recorded.CompletionTime != nil
 }
 
 // Failed are the members whose attempts ended without the OS.

@@ -71,16 +71,21 @@ func (s *Server) replyDesired(r *http.Request, namespace string, desired wire.De
 
 // completeDesired adds the trusted root to a desired state. The revision does not depend on the root.
 func completeDesired(ctx context.Context, roots *imagerules.Roots, namespace string, desired wire.Desired) (wire.Desired, error) {
-	if desired.Upgrade == nil {
-		return desired, nil
+	var err error
+	if desired.Upgrade != nil {
+		upgrade := *desired.Upgrade
+		if upgrade.ImageVerification, err = roots.Complete(ctx, namespace, upgrade.ImageVerification); err != nil {
+			return wire.Desired{}, err
+		}
+		desired.Upgrade = &upgrade
 	}
-	verification, err := roots.Complete(ctx, namespace, desired.Upgrade.ImageVerification)
-	if err != nil {
-		return wire.Desired{}, err
+	if desired.Prefetch != nil {
+		prefetch := *desired.Prefetch
+		if prefetch.ImageVerification, err = roots.Complete(ctx, namespace, prefetch.ImageVerification); err != nil {
+			return wire.Desired{}, err
+		}
+		desired.Prefetch = &prefetch
 	}
-	upgrade := *desired.Upgrade
-	upgrade.ImageVerification = verification
-	desired.Upgrade = &upgrade
 	return desired, nil
 }
 

@@ -1,0 +1,180 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts,verbs=get;list;watch;patch
+
+// prefetch has all hosts fetch the image before anything of a node is disrupted. Windows do not hold it.
+func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Result, error) {
+	hosts, err := r.hosts(ctx, o)
+	if err != nil {
+		return sequence.Result{}, err
+	}
+	if err := r.dropDone(ctx, o, hosts); err != nil {
+		return sequence.Result{}, err
+	}
+	if recorded := o.plan.Recorded(stagePrefetch); recorded != nil && recorded.CompletionTime != nil {
+		return sequence.Done(), nil
+	}
+	if o.elemental.Spec.NodeUpgradeOption.WithDefaults().Prefetch == infrav1.PrefetchNone {
+		return sequence.Done(), nil
+	}
+	o.fetch = o.plan.Prefetch(hosts)
+	if why := o.heldBeforeFetch(); why != "" {
+		return sequence.Wait(retry, "%s", why), nil
+	}
+	if o.fetch.Digest != clusterupgrade.Digest(o.upgrade) {
+		annotations.AddAnnotations(o.upgrade, map[string]string{infrav1.ResolvedDigestAnnotation: o.fetch.Digest})
+		return sequence.Wait(soon, "recording digest %s, to which the first host has resolved the image", o.fetch.Digest), nil
+	}
+	for _, member := range o.fetch.Order {
+		if err := r.orderImage(ctx, o, member); err != nil {
+			return sequence.Result{}, err
+		}
+	}
+	if o.fetch.Message == "" {
+		return sequence.Done(), nil
+	}
+	return sequence.Wait(retry, "%s", o.fetch.Message), nil
+}
+
+// heldBeforeFetch says why no host is ordered to fetch the image; empty if nothing stands against it.
+func (o *observation) heldBeforeFetch() string {
+	if o.upgrade.Spec.Paused {
+		return "paused: set spec.paused to false to go on"
+	}
+	if image := preflight.QuarantinedImage(o.elemental, o.fetch.Digest); image != nil {
+		return fmt.Sprintf("Image/%s: %s", o.fetch.Digest, preflight.QuarantineMessage(o.elemental, image))
+	}
+	return ""
+}
+
+// hosts of the Cluster, by name.
+func (r *Reconciler) hosts(ctx context.Context, o *observation) (map[string]*infrav1.ElementalHost, error) {
+	listed, err := clusterview.New(r.Client, client.ObjectKeyFromObject(o.cluster)).Hosts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing the ElementalHosts of Cluster %s: %w", o.cluster.Name, err)
+	}
+	hosts := map[string]*infrav1.ElementalHost{}
+	for i := range listed {
+		hosts[listed[i].Name] = &listed[i]
+	}
+	return hosts, nil
+}
+
+// orderImage has the host of a member fetch the image. Which host serves it is read live.
+func (r *Reconciler) orderImage(ctx context.Context, o *observation, member clusterupgrade.Member) error {
+	host, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalHost{}, o.upgrade.Namespace, member.Elemental.Spec.HostRef.Name)
+	if err != nil || host == nil || !association.Serves(host, member.Elemental) {
+		return err
+	}
+	order, err := o.order(member, host)
+	if err != nil {
+		return err
+	}
+	return r.setOrder(ctx, host, order)
+}
+
+// order of the image for a host, with the rules that an attempt would have.
+func (o *observation) order(member clusterupgrade.Member, host *infrav1.ElementalHost) (*infrav1.HostPrefetch, error) {
+	order := &infrav1.HostPrefetch{
+		ID: clusterupgrade.OrderID(o.upgrade), ImageURI: clusterupgrade.Image(o.upgrade), Digest: clusterupgrade.Digest(o.upgrade),
+		ImageVerification: host.Spec.ImageVerification.DeepCopy(),
+	}
+	if rules := o.elemental.Spec.ImageVerification; rules != nil {
+		order.ImageVerification = rules.DeepCopy()
+	}
+	if member.Source == nil {
+		return order, nil
+	}
+	desired, _, err := o.desired(member.Source)
+	if err != nil {
+		return nil, err
+	}
+	version, err := osversion.Decode(desired)
+	if err != nil {
+		return nil, fmt.Errorf("decoding the OS of ElementalMachineTemplate %s: %w", member.Source.Name, err)
+	}
+	order.UpgradeRecovery = version.UpgradeRecovery
+	return order, nil
+}
+
+// dropDone removes the orders of hosts that run the OS: they need the image no more.
+func (r *Reconciler) dropDone(ctx context.Context, o *observation, hosts map[string]*infrav1.ElementalHost) error {
+	for _, member := range o.plan.Members() {
+		if member.State != clusterupgrade.Done || member.Elemental.Spec.HostRef == nil {
+			continue
+		}
+		if host := hosts[member.Elemental.Spec.HostRef.Name]; host != nil && clusterupgrade.IsOrderOf(o.upgrade, host.Spec.Prefetch) {
+			if err := r.setOrder(ctx, host, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dropOrders removes what is ordered of the upgrade's image. A host keeps what an attempt of its needs.
+func (r *Reconciler) dropOrders(ctx context.Context, o *observation) error {
+	hosts, err := r.hosts(ctx, o)
+	if err != nil {
+		return err
+	}
+	for _, host := range hosts {
+		if clusterupgrade.IsOrderOf(o.upgrade, host.Spec.Prefetch) {
+			if err := r.setOrder(ctx, host, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setOrder of a host; nil for none.
+func (r *Reconciler) setOrder(ctx context.Context, host *infrav1.ElementalHost, order *infrav1.HostPrefetch) error {
+	if equality.Semantic.DeepEqual(host.Spec.Prefetch, order) {
+		return nil
+	}
+	changed := host.DeepCopy()
+	changed.Spec.Prefetch = order
+	patch := client.MergeFromWithOptions(host.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, changed, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("changing spec.prefetch of ElementalHost %s: %w", host.Name, err)
+	}
+	return nil
+}
+
+// fetchChanged passes the changes of an ElementalHost that stage Prefetch depends on.
+func fetchChanged() predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, isHost := e.ObjectOld.(*infrav1.ElementalHost)
+		after, alsoHost := e.ObjectNew.(*infrav1.ElementalHost)
+		if !isHost || !alsoHost {
+			return true
+		}
+		return !equality.Semantic.DeepEqual(before.Spec.Prefetch, after.Spec.Prefetch) ||
+			!equality.Semantic.DeepEqual(before.Status.Prefetch, after.Status.Prefetch) ||
+			before.Status.Agent.Prefetches != after.Status.Agent.Prefetches
+	}}
+}

@@ -1,0 +1,227 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+)
+
+// StagePrefetch is the name of the stage in which all hosts fetch the image, before the first node is begun.
+const StagePrefetch = "Prefetch"
+
+// MaxFetching is how many hosts fetch the image at a time: their registry and their network serve others, too.
+const MaxFetching = 10
+
+// Fetch is what stage Prefetch is about to do, and how far it is.
+type Fetch struct {
+	// Order are the members whose hosts are ordered to fetch the image now.
+	Order []Member
+	// Digest that the first host has resolved the image to; empty before.
+	Digest string
+	// Nodes that are to have the image, and how many of them have it.
+	Nodes, Fetched int
+	// Message is what the stage waits for; empty if it is done.
+	Message string
+	// Without names the nodes whose agents do not fetch ahead; empty if there are none.
+	Without string
+}
+
+// fetchState of a member.
+type fetchState int
+
+const (
+	// toFetch has not been ordered.
+	toFetch fetchState = iota
+	// fetching has been ordered, and nothing is known to be wrong with it.
+	fetching
+	// silent has been ordered, and its agent has not answered.
+	silent
+	// stuck does not get on; it is said why.
+	stuck
+	// fetched has the image, or runs it.
+	fetched
+	// unable has an agent that does not know orders.
+	unable
+)
+
+// OrderID identifies the image orders of an upgrade. It stays the same when "clusterctl move" recreates the upgrade.
+func OrderID(upgrade *infrav1.ElementalClusterUpgrade) string {
+	return fmt.Sprintf("%s/%s", shortName(upgrade.Name), createdAt(upgrade).UTC().Format(time.RFC3339))
+}
+
+// shortName bounds the length of an id.
+func shortName(name string) string { return name[:min(len(name), 200)] }
+
+// IsOrderOf reports whether an image order is for the image of an upgrade.
+func IsOrderOf(upgrade *infrav1.ElementalClusterUpgrade, order *infrav1.HostPrefetch) bool {
+	return order != nil && Image(upgrade) != "" && osversion.SameImage(order.ImageURI, Image(upgrade))
+}
+
+// Digest that all nodes of an upgrade get; empty until a host has resolved its image.
+func Digest(upgrade *infrav1.ElementalClusterUpgrade) string {
+	return upgrade.Annotations[infrav1.ResolvedDigestAnnotation]
+}
+
+// Prefetch decides what stage Prefetch does next. Hosts are those of the Cluster, by name. Until a host has resolved the image one is ordered at a
+// time, so that no two can resolve a tag differently; a host that does not get on keeps no other from being ordered.
+func (p *Plan) Prefetch(hosts map[string]*infrav1.ElementalHost) Fetch {
+	found, told := Fetch{Digest: Digest(p.Upgrade)}, fetchTold{}
+	members := p.Members()
+	for _, member := range members {
+		if found.Digest == "" {
+			found.Digest = p.reported(hosts[hostOf(member)])
+		}
+	}
+	active := 0
+	for _, member := range members {
+		if member.State == Done {
+			continue
+		}
+		state, why := p.fetchStateOf(member, hosts[hostOf(member)])
+		switch state {
+		case unable:
+			told.without = append(told.without, member.Node())
+			continue
+		case toFetch:
+			found.Order = append(found.Order, member)
+		case fetching:
+			active++
+			told.fetching = append(told.fetching, member.Node())
+		case silent:
+			active++
+			told.silent = append(told.silent, member.Node())
+		case stuck:
+			told.stuck = append(told.stuck, why)
+		case fetched:
+			found.Fetched++
+		}
+		found.Nodes++
+	}
+	most := MaxFetching
+	if Digest(p.Upgrade) == "" {
+		most = 1
+	}
+	found.Order = found.Order[:min(len(found.Order), max(0, most-active))]
+	found.Message, found.Without = told.message(found), told.oldAgents()
+	return found
+}
+
+// fetchTold are the nodes that messages name.
+type fetchTold struct{ stuck, silent, fetching, without []string }
+
+func (t fetchTold) message(found Fetch) string {
+	switch {
+	case found.Fetched == found.Nodes:
+		return ""
+	case len(t.stuck) > 0:
+		return shortened(t.stuck)
+	case len(t.silent) > 0:
+		return fmt.Sprintf("%d of %d nodes have the image; waiting for the agents of %s to begin to fetch it: they have to run, and to reach the Elemental API",
+			found.Fetched, found.Nodes, named(t.silent))
+	case len(t.fetching) > 0:
+		return fmt.Sprintf("%d of %d nodes have the image; fetching it: %s", found.Fetched, found.Nodes, named(t.fetching))
+	}
+	return fmt.Sprintf("%d of %d nodes have the image; the others are ordered to fetch it", found.Fetched, found.Nodes)
+}
+
+func (t fetchTold) oldAgents() string {
+	if len(t.without) == 0 {
+		return ""
+	}
+	return "the agents of " + named(t.without) + " do not fetch ahead: their images are fetched when their turn comes"
+}
+
+// named are the first of some names.
+func named(names []string) string {
+	if len(names) > maxNamed {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
+	}
+	return strings.Join(names, ", ")
+}
+
+func hostOf(member Member) string {
+	if member.Elemental == nil || member.Elemental.Spec.HostRef == nil {
+		return ""
+	}
+	return member.Elemental.Spec.HostRef.Name
+}
+
+// reported is the digest that a host has resolved the image to for an order of the upgrade.
+func (p *Plan) reported(host *infrav1.ElementalHost) string {
+	if host == nil || !p.isOrdered(host) || host.Status.Prefetch == nil || host.Status.Prefetch.ID != OrderID(p.Upgrade) {
+		return ""
+	}
+	return host.Status.Prefetch.Digest
+}
+
+func (p *Plan) isOrdered(host *infrav1.ElementalHost) bool {
+	return host.Spec.Prefetch != nil && host.Spec.Prefetch.ID == OrderID(p.Upgrade) && host.Spec.Prefetch.Digest == Digest(p.Upgrade)
+}
+
+// fetchStateOf a member that does not run the OS, and why it does not get on.
+func (p *Plan) fetchStateOf(member Member, host *infrav1.ElementalHost) (fetchState, string) {
+	node := "node " + member.Node()
+	switch {
+	case host == nil:
+		return stuck, node + " has no ElementalHost: see condition " + infrav1.AssociationReadyCondition + " of ElementalMachine " + member.Elemental.Name
+	case member.State != Waiting: // its attempt is past fetching, or it will not be upgraded
+		return fetched, ""
+	case hoststate.Reported(host) && !host.Status.Agent.Prefetches:
+		return unable, ""
+	case hoststate.Reported(host) && p.has(host):
+		return fetched, ""
+	case isNotReady(member):
+		return p.stuckUnlessNew(host), fmt.Sprintf("%s is not ready: ElementalHost %s has to be up to fetch the image", node, host.Name)
+	case !p.isOrdered(host):
+		return toFetch, ""
+	}
+	report := host.Status.Prefetch
+	switch {
+	case report == nil || report.ID != OrderID(p.Upgrade):
+		return silent, ""
+	case report.Message != "":
+		return stuck, fmt.Sprintf("%s does not have the image: ElementalHost %s says: %s. Mend that: it tries again", node, host.Name, report.Message)
+	}
+	return fetching, ""
+}
+
+// stuckUnlessNew has a host that is down ordered nevertheless: it fetches when it is up.
+func (p *Plan) stuckUnlessNew(host *infrav1.ElementalHost) fetchState {
+	if p.isOrdered(host) || Digest(p.Upgrade) == "" {
+		return stuck
+	}
+	return toFetch
+}
+
+// has reports whether a host has fetched the image for its order.
+func (p *Plan) has(host *infrav1.ElementalHost) bool {
+	report := host.Status.Prefetch
+	return p.isOrdered(host) && report != nil && report.ID == OrderID(p.Upgrade) && report.Phase == infrav1.HostUpgradeFetched &&
+		Digest(p.Upgrade) != "" && report.Digest == Digest(p.Upgrade)
+}
+
+func isNotReady(member Member) bool {
+	ready := conditions.Get(member.Machine, clusterv1.MachineNodeReadyCondition)
+	return ready != nil && ready.Status != metav1.ConditionTrue
+}
+
+// unfinished is the first stage before those of pools that is not done; empty if all are.
+func (p *Plan) unfinished() string {
+	for _, name := range []string{StagePreflight, StagePrefetch} {
+		if recorded := p.Recorded(name); recorded == nil || recorded.CompletionTime == nil {
+			return name
+		}
+	}
+	return ""
+}
