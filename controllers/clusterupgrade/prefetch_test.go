@@ -84,7 +84,7 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 
 	It("fetches nothing where the cluster does not want it", func() {
 		change(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(e *infrav1.ElementalCluster) {
-			e.Spec.NodeUpgradeOption = &infrav1.NodeUpgradeOption{Prefetch: infrav1.PrefetchNone}
+			e.Spec.NodeUpgradeOption = infrav1.NodeUpgradeOption{Prefetch: infrav1.PrefetchNone}
 		})
 		w.begin()
 		Expect(w.upgrade.Status.Stage).To(Equal("a (3/5)"))
