@@ -224,20 +224,28 @@ func (m *Machine) persist(ctx context.Context, action func() error) error {
 		if err == nil || errors.As(err, &terminal) || ctx.Err() != nil {
 			return err
 		}
-		isExhausted := m.Policy.Registry.Exhausted(failures)
-		if isExhausted && m.Bootstrapped() && !m.isOrders() {
-			return &image.Terminal{Message: fmt.Sprintf("%s; gave up after %d tries", err, failures)}
-		}
-		if isExhausted || m.isOrders() {
-			if err := m.waitsFor(err.Error()); err != nil {
-				return err
-			}
+		if err := m.failedRequest(err, failures); err != nil {
+			return err
 		}
 		m.Log.Warn("Registry request failed, trying again", "error", err, "cause", errors.Unwrap(err), "failures", failures)
 		if err := system.Wait(ctx, m.Clock, m.Policy.Registry.Delay(failures)); err != nil {
 			return err
 		}
 	}
+}
+
+// failedRequest returns an error when a registry is given up, and reports what is waited for otherwise.
+func (m *Machine) failedRequest(cause error, failures int) error {
+	isExhausted := m.Policy.Registry.Exhausted(failures)
+	switch {
+	case m.isOrders():
+		return m.waitsFor(cause.Error())
+	case isExhausted && m.Bootstrapped():
+		return &image.Terminal{Message: fmt.Sprintf("%s; gave up after %d tries", cause, failures)}
+	case isExhausted:
+		return m.waitsFor(cause.Error())
+	}
+	return nil
 }
 
 // waitsFor reports why a preparation does not continue.

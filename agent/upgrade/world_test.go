@@ -346,18 +346,6 @@ func (w *world) Attempt(attempt *wire.Attempt) {
 	}
 }
 
-// Prefetch comes after each marker of an order that was stored.
-func (w *world) Prefetch(prefetch *wire.PrefetchStatus) {
-	_ = w.boundary("report order", func() error { return nil })
-	if w.killed {
-		return
-	}
-	w.ordered = prefetch
-	if w.onOrder != nil && prefetch != nil {
-		w.onOrder(prefetch)
-	}
-}
-
 func (w *world) Flush(context.Context) {}
 
 func (w *world) last() wire.Attempt {

@@ -76,15 +76,8 @@ func Digest(upgrade *infrav1.ElementalClusterUpgrade) string {
 // Prefetch decides what stage Prefetch does next. Hosts are those of the Cluster, by name. Until a host has resolved the image one is ordered at a
 // time, so that no two can resolve a tag differently; a host that does not get on keeps no other from being ordered.
 func (p *Plan) Prefetch(hosts map[string]*infrav1.ElementalHost) Fetch {
-	found, told := Fetch{Digest: Digest(p.Upgrade)}, fetchTold{}
-	members := p.Members()
-	for _, member := range members {
-		if found.Digest == "" {
-			found.Digest = p.reported(hosts[hostOf(member)])
-		}
-	}
-	active := 0
-	for _, member := range members {
+	found, told, active := Fetch{Digest: p.resolved(hosts)}, fetchTold{}, 0
+	for _, member := range p.Members() {
 		if member.State == Done {
 			continue
 		}
@@ -114,6 +107,17 @@ func (p *Plan) Prefetch(hosts map[string]*infrav1.ElementalHost) Fetch {
 	}
 	found.Order = found.Order[:min(len(found.Order), max(0, most-active))]
 	found.Message, found.Without = told.message(found), told.oldAgents()
+	return found
+}
+
+// resolved is the digest that is recorded or, before, that the first host has resolved the image to; empty if none has.
+func (p *Plan) resolved(hosts map[string]*infrav1.ElementalHost) string {
+	found := Digest(p.Upgrade)
+	for _, member := range p.Members() {
+		if found == "" {
+			found = p.reported(hosts[hostOf(member)])
+		}
+	}
 	return found
 }
 
@@ -186,6 +190,11 @@ func (p *Plan) fetchStateOf(member Member, host *infrav1.ElementalHost) (fetchSt
 	case !p.isOrdered(host):
 		return toFetch, ""
 	}
+	return p.answerOf(node, host)
+}
+
+// answerOf a host to its order.
+func (p *Plan) answerOf(node string, host *infrav1.ElementalHost) (fetchState, string) {
 	report := host.Status.Prefetch
 	switch {
 	case report == nil || report.ID != OrderID(p.Upgrade):
