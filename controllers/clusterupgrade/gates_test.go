@@ -68,7 +68,7 @@ var _ = Describe("The gates of an ElementalClusterUpgrade", func() {
 
 	It("hold the templates of a stage, and the end", func() {
 		w.begin(gated)
-		Eventually(w.settle).Should(And(isClosed(), HaveField("Stage", "a (2/4)"))) // the rights of the ServiceAccount are known a moment later
+		Eventually(w.settle).Should(And(isClosed(), HaveField("Stage", "a (3/5)"))) // the rights of the ServiceAccount are known a moment later
 		Expect(w.image("a")).To(Equal(imageA))
 		becomes("good")
 		Expect(w.settle()).To(isOpen())
@@ -86,16 +86,16 @@ var _ = Describe("The gates of an ElementalClusterUpgrade", func() {
 		changeStatus(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(cluster *infrav1.ElementalCluster) { cluster.Status.UpgradeSlots = nil })
 		w.brings(attempt, infrav1.UpgradeSucceeded, true)
 		w.runs("a", imageB)
-		Expect(w.settle()).To(And(isClosed(), HaveField("Stage", "b (3/4)")))
+		Expect(w.settle()).To(And(isClosed(), HaveField("Stage", "b (4/5)")))
 		Expect(w.image("b")).To(Equal(imageA))
 		becomes("good")
-		Expect(w.settle().Stage).To(Equal("b (3/4)"))
+		Expect(w.settle().Stage).To(Equal("b (4/5)"))
 		Expect(w.image("b")).To(Equal(imageB))
 
 		By("closing before the end")
 		becomes("bad")
 		w.runs("b", imageB)
-		Expect(w.settle()).To(And(isClosed(), HaveField("Stage", "Cleanup (4/4)")))
+		Expect(w.settle()).To(And(isClosed(), HaveField("Stage", "Cleanup (5/5)")))
 		becomes("good")
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeSucceeded))
 	})
