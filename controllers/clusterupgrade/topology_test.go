@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -29,7 +28,7 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 		w.changeTopology(func(t *clusterv1.Topology) {
 			t.ClassRef.Name, t.Version = "class", "v1.36.0"
 			t.Workers.MachineDeployments = []clusterv1.MachineDeploymentTopology{{Class: "workers", Name: "z"}, {Class: "workers", Name: "a"}}
-			t.Workers.MachineDeployments[1].Variables.Overrides = []clusterv1.ClusterVariable{{Name: "another", Value: raw("stays")}}
+			t.Workers.MachineDeployments[1].Variables.Overrides = []clusterv1.ClusterVariable{variable("another", "stays")}
 		})
 	})
 
@@ -44,7 +43,7 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 	It("reports a variable that somebody has changed, and does not change it again", func() {
 		w.begin()
 		w.changeTopology(func(t *clusterv1.Topology) {
-			t.Workers.MachineDeployments[1].Variables.Overrides[1].Value = raw(imageC)
+			t.Workers.MachineDeployments[1].Variables.Overrides[1] = variable(inplace.OSImageVariable, imageC)
 		})
 		Expect(w.settle().Message).To(Equal("somebody has changed variable elementalOSImage of pool a in the topology of Cluster c, and it is not changed again: " +
 			"set it to " + imageB + ", or set spec.cancel of the ElementalClusterUpgrade"))
@@ -65,7 +64,7 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 		w.changeTopology(func(t *clusterv1.Topology) {
 			var overrides []clusterv1.ClusterVariable
 			for _, image := range former {
-				overrides = append(overrides, clusterv1.ClusterVariable{Name: inplace.OSImageVariable, Value: raw(image)})
+				overrides = append(overrides, variable(inplace.OSImageVariable, image))
 			}
 			t.Workers.MachineDeployments[1].Variables = clusterv1.MachineDeploymentVariables{Overrides: overrides}
 		})
@@ -102,7 +101,7 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 		})
 		w.begin()
 		cluster := get(w.cluster)
-		Expect(cluster.Spec.Topology.ControlPlane.Variables.Overrides).To(ConsistOf(clusterv1.ClusterVariable{Name: inplace.OSImageVariable, Value: raw(imageB)}))
+		Expect(cluster.Spec.Topology.ControlPlane.Variables.Overrides).To(ConsistOf(variable(inplace.OSImageVariable, imageB)))
 	})
 })
 
@@ -130,8 +129,12 @@ func (w *world) overrides(pool string) map[string]string {
 	return found
 }
 
-func raw(value string) apiextensionsv1.JSON {
-	encoded, err := json.Marshal(value)
+// variable of a topology.
+func variable(name, value string) clusterv1.ClusterVariable {
+	GinkgoHelper()
+	encoded, err := json.Marshal(map[string]string{"name": name, "value": value})
 	Expect(err).NotTo(HaveOccurred())
-	return apiextensionsv1.JSON{Raw: encoded}
+	made := clusterv1.ClusterVariable{}
+	Expect(json.Unmarshal(encoded, &made)).To(Succeed())
+	return made
 }
