@@ -166,6 +166,23 @@ func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int
 	if o.plan.Current(o.now) > index {
 		return sequence.Done(), nil
 	}
+	if result, err := r.heldStage(ctx, o, stage); err != nil || !result.IsDone() {
+		return result, err
+	}
+	for _, template := range templatesOf(stage) {
+		if why, err := r.changeTemplate(ctx, o, template); err != nil || why != "" {
+			return sequence.Wait(waitFor(why), "%s", why), err
+		}
+	}
+	message := o.plan.Message(o.now)
+	if message == "" {
+		message = notRolledOut(stage)
+	}
+	return sequence.Wait(retry, "%s", message), nil
+}
+
+// heldStage waits where no template of a stage may be changed.
+func (r *Reconciler) heldStage(ctx context.Context, o *observation, stage clusterupgrade.Stage) (sequence.Result, error) {
 	switch {
 	case stage.IsDone():
 		return sequence.Wait(o.untilSoaked(), "%s", o.plan.Message(o.now)), nil
@@ -182,16 +199,7 @@ func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int
 	if closed, err := r.closedGate(ctx, o); err != nil || closed != "" {
 		return sequence.Wait(gateRetry, "%s%s", closed, o.inWork()), err
 	}
-	for _, template := range templatesOf(stage) {
-		if why, err := r.changeTemplate(ctx, o, template); err != nil || why != "" {
-			return sequence.Wait(waitFor(why), "%s", why), err
-		}
-	}
-	message := o.plan.Message(o.now)
-	if message == "" {
-		message = notRolledOut(stage)
-	}
-	return sequence.Wait(retry, "%s", message), nil
+	return sequence.Done(), nil
 }
 
 // untilSoaked is how long to wait for the end of a soak.

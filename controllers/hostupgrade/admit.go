@@ -53,17 +53,26 @@ func (r *Reconciler) takeSlot(ctx context.Context, o *observation) (sequence.Res
 	if waitFor, err := r.notItsTurn(ctx, o, live, r.APIReader); err != nil || waitFor != "" {
 		return sequence.Wait(pollSlots, "%s", waitFor), err
 	}
-	if result, err := r.checkNow(ctx, o); err != nil || !result.IsDone() {
+	if result, err := r.checkAtLast(ctx, o); err != nil || !result.IsDone() {
 		return result, err
-	}
-	if closed, err := r.closedGate(ctx, o); err != nil || closed != "" {
-		return sequence.Wait(pollSlots, "%s", closed), err
 	}
 	err = r.writeSlots(ctx, o, append(live.taken, o.slot()))
 	if apierrors.IsConflict(err) { // with another attempt, or with a write of something else, which wakes nobody
 		return sequence.Wait(pollPods, "waiting for an upgrade slot of Cluster %s", o.upgrade.Spec.ClusterName), nil
 	}
 	return sequence.Done(), err
+}
+
+// checkAtLast runs the checks, and reads the gates, directly before the slot is written.
+func (r *Reconciler) checkAtLast(ctx context.Context, o *observation) (sequence.Result, error) {
+	if result, err := r.checkNow(ctx, o); err != nil || !result.IsDone() {
+		return result, err
+	}
+	closed, err := r.closedGate(ctx, o)
+	if err != nil || closed != "" {
+		return sequence.Wait(pollSlots, "%s", closed), err
+	}
+	return sequence.Done(), nil
 }
 
 // notItsTurn says what stands against a slot: those who have one, or the order of the cluster's upgrade, as the reader has it.
