@@ -64,7 +64,7 @@ var _ = Describe("OSDrifted", func() {
 		w.attempt(ctx, host.Name, infrav1.UpgradeSucceeded, wanted)
 		before, err := drifted(ctx)()
 		Expect(err).NotTo(HaveOccurred())
-		Expect(get(ctx, m)()).To(haveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.NotDriftedReason))
+		Eventually(get(ctx, m)).Should(haveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.NotDriftedReason))
 
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS = elsewhere })
 		Eventually(get(ctx, m)).Should(haveCondition(infrav1.OSDriftedCondition, metav1.ConditionTrue, infrav1.HostFellBackReason))
