@@ -59,6 +59,12 @@ var _ = Describe("An attempt", func() {
 		Entry("too little", int64(100<<20-1), wire.PhaseFailed, "not enough space to download image "+digestOf("2")+": it has 100 MiB, 99 MiB are free"),
 	)
 
+	It("needs none for what has been downloaded before, as for an image order", func() {
+		w.had, w.work = 60<<20, 40<<20
+		w.live(dir, wanted("a1"))
+		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
+	})
+
 	It("starts to count from zero once what could not be removed was removed", func() {
 		left := 2
 		w.busy = func() bool { left--; return left >= 0 }

@@ -177,7 +177,7 @@ func (m *Machine) checkSpace(ctx context.Context, marker *Marker, resolved image
 	if message := short(space.State, *marker); message != "" {
 		return message, nil
 	}
-	if space.Work < resolved.Bytes {
+	if space.Work < resolved.Bytes-m.Images.Downloaded(resolved.Digest) {
 		return fmt.Sprintf("not enough space to download image %s: it has %d MiB, %d MiB are free in the agent's work directory",
 			resolved.Digest, roundUp(resolved.Bytes), space.Work/mebibyte), nil
 	}
@@ -221,6 +221,9 @@ func (m *Machine) persist(ctx context.Context, action func() error) error {
 	for failures := 1; ; failures++ {
 		err := action()
 		var terminal *image.Terminal
+		if err == nil && failures > 1 && m.isOrders() {
+			return m.waitsFor("")
+		}
 		if err == nil || errors.As(err, &terminal) || ctx.Err() != nil {
 			return err
 		}

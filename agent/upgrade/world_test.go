@@ -54,6 +54,7 @@ type world struct {
 	bytes      int64
 	free       int64
 	work       int64 // free in the work directory; as much as on the disk when it is 0
+	had        int64 // bytes of the image that were downloaded before
 	unpacked   int64
 	recovery   osplugin.RecoverySpace
 	verdicts   []assess.Verdict

@@ -51,7 +51,7 @@ func (w *world) Download(_ context.Context, wanted image.Image) error {
 	return w.boundary("download", func() error { w.downloaded[wanted.Digest] = true; return nil })
 }
 
-func (w *world) Downloaded(string) int64 { return 0 }
+func (w *world) Downloaded(string) int64 { return w.had }
 
 func (w *world) Unpacked(_ context.Context, digest string) (int64, error) {
 	Expect(w.downloaded).To(HaveKeyWithValue(digest, true))

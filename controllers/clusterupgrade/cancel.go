@@ -26,7 +26,7 @@ import (
 
 // cancel ends an upgrade: the nodes in work are finished, and the others held, or their templates put back. Deleting it holds them.
 func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, error) {
-	if err := r.dropOrders(ctx, o); err != nil {
+	if err := r.dropOrders(ctx, o, r.Client); err != nil {
 		return ctrl.Result{}, err
 	}
 	if working := o.inWork(); working != "" {
@@ -45,6 +45,9 @@ func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, e
 	if why != "" {
 		r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "cancelled; "+why)
 		return ctrl.Result{RequeueAfter: retry}, nil
+	}
+	if err := r.dropOrders(ctx, o, r.APIReader); err != nil {
+		return ctrl.Result{}, err
 	}
 	nodes, done := o.plan.Targets()
 	message := fmt.Sprintf("%d of %d nodes run %s; the others are held until their templates are changed, or another ElementalClusterUpgrade is created",
@@ -66,7 +69,7 @@ func (r *Reconciler) makeWay(ctx context.Context, o *observation, governing *inf
 			r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "ElementalClusterUpgrade "+governing.Name+" takes its place; "+why)
 			return ctrl.Result{RequeueAfter: retry}, err
 		}
-		if err := r.dropOrders(ctx, o); err != nil {
+		if err := r.dropOrders(ctx, o, r.APIReader); err != nil {
 			return ctrl.Result{}, err
 		}
 	}

@@ -6,8 +6,10 @@ package clusterupgrade
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -18,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
@@ -41,17 +44,15 @@ func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Res
 		return sequence.Done(), nil
 	}
 	o.fetch = o.plan.Prefetch(hosts)
-	if why := o.heldBeforeFetch(); why != "" {
-		return sequence.Wait(retry, "%s", why), nil
+	if why, err := r.heldBeforeFetch(ctx, o); err != nil || why != "" {
+		return sequence.Wait(retry, "%s", why), err
 	}
 	if o.fetch.Digest != clusterupgrade.Digest(o.upgrade) {
 		annotations.AddAnnotations(o.upgrade, map[string]string{infrav1.ResolvedDigestAnnotation: o.fetch.Digest})
 		return sequence.Wait(soon, "recording digest %s, to which the first host has resolved the image", o.fetch.Digest), nil
 	}
-	for _, member := range o.fetch.Order {
-		if err := r.orderImage(ctx, o, member); err != nil {
-			return sequence.Result{}, err
-		}
+	if why, err := r.orderImages(ctx, o, hosts); err != nil || why != "" {
+		return sequence.Wait(retry, "%s", why), err
 	}
 	if o.fetch.Message == "" {
 		return sequence.Done(), nil
@@ -60,14 +61,40 @@ func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Res
 }
 
 // heldBeforeFetch says why no host is ordered to fetch the image; empty if nothing stands against it.
-func (o *observation) heldBeforeFetch() string {
+func (r *Reconciler) heldBeforeFetch(ctx context.Context, o *observation) (string, error) {
 	if o.upgrade.Spec.Paused {
-		return "paused: set spec.paused to false to go on"
+		return "paused: set spec.paused to false to go on", nil
 	}
-	if image := preflight.QuarantinedImage(o.elemental, o.fetch.Digest); image != nil {
-		return fmt.Sprintf("Image/%s: %s", o.fetch.Digest, preflight.QuarantineMessage(o.elemental, image))
+	if o.fetch.Digest == "" {
+		return "", nil
 	}
-	return ""
+	others, err := clusterview.Quarantining(ctx, r.Client, o.upgrade.Namespace, o.fetch.Digest)
+	if err != nil {
+		return "", err
+	}
+	return preflight.Quarantined(o.elemental, others, o.fetch.Digest), nil
+}
+
+// orderImages has hosts fetch the image, and brings up to date what others were ordered: a person may have mended what kept them from it.
+func (r *Reconciler) orderImages(ctx context.Context, o *observation, hosts map[string]*infrav1.ElementalHost) (string, error) {
+	roots := &imagerules.Roots{Live: r.APIReader, Clock: r.Clock}
+	for _, member := range slices.Concat(o.fetch.Order, o.fetch.Ordered) {
+		host := hosts[member.Elemental.Spec.HostRef.Name]
+		order, err := o.order(member, host)
+		if err != nil {
+			return "", err
+		}
+		if equality.Semantic.DeepEqual(host.Spec.Prefetch, order) {
+			continue
+		}
+		if why, err := roots.Missing(ctx, o.upgrade.Namespace, order.ImageVerification, order.ImageURI); err != nil || why != "" {
+			return why, err
+		}
+		if err := r.orderImage(ctx, o, member); err != nil {
+			return "", err
+		}
+	}
+	return "", nil
 }
 
 // hosts of the Cluster, by name.
@@ -120,35 +147,42 @@ func (o *observation) order(member clusterupgrade.Member, host *infrav1.Elementa
 	return order, nil
 }
 
-// dropDone removes the orders of hosts that run the OS: they need the image no more.
+// dropDone removes the orders of hosts that run the OS: they need the image no more. One that others write at the moment is dropped later.
 func (r *Reconciler) dropDone(ctx context.Context, o *observation, hosts map[string]*infrav1.ElementalHost) error {
 	for _, member := range o.plan.Members() {
 		if member.State != clusterupgrade.Done || member.Elemental.Spec.HostRef == nil {
 			continue
 		}
-		if host := hosts[member.Elemental.Spec.HostRef.Name]; host != nil && clusterupgrade.IsOrderOf(o.upgrade, host.Spec.Prefetch) {
-			if err := r.setOrder(ctx, host, nil); err != nil {
-				return err
-			}
+		if err := r.dropOrder(ctx, o, hosts[member.Elemental.Spec.HostRef.Name]); err != nil && !apierrors.IsConflict(err) {
+			return err
 		}
 	}
 	return nil
 }
 
-// dropOrders removes what is ordered of the upgrade's image. A host keeps what an attempt of its needs.
-func (r *Reconciler) dropOrders(ctx context.Context, o *observation) error {
-	hosts, err := r.hosts(ctx, o)
-	if err != nil {
-		return err
-	}
-	for _, host := range hosts {
-		if clusterupgrade.IsOrderOf(o.upgrade, host.Spec.Prefetch) {
-			if err := r.setOrder(ctx, host, nil); err != nil {
-				return err
-			}
+// dropOrders removes what is ordered of the upgrade's image, as the reader has it. A host keeps what an attempt of its needs. Before the upgrade
+// ends they are read live: the cache may not have the orders of a moment ago, and nobody removes them afterwards.
+func (r *Reconciler) dropOrders(ctx context.Context, o *observation, reader client.Reader) error {
+	for _, member := range o.plan.Members() {
+		if member.Elemental.Spec.HostRef == nil {
+			continue
+		}
+		host, err := existing.Get(ctx, reader, &infrav1.ElementalHost{}, o.upgrade.Namespace, member.Elemental.Spec.HostRef.Name)
+		if err != nil {
+			return err
+		}
+		if err := r.dropOrder(ctx, o, host); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (r *Reconciler) dropOrder(ctx context.Context, o *observation, host *infrav1.ElementalHost) error {
+	if host == nil || !clusterupgrade.IsOrderOf(o.upgrade, host.Spec.Prefetch) {
+		return nil
+	}
+	return r.setOrder(ctx, host, nil)
 }
 
 // setOrder of a host; nil for none.

@@ -5,11 +5,15 @@ package clusterupgrade_test
 
 import (
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
 var digestB = "sha256:" + strings.Repeat("b", 64)
@@ -49,6 +53,13 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 		Expect(w.settle().Message).To(Equal("node node-b does not have the image: ElementalHost host-b says: it is not signed. Mend that: it tries again"))
 		Expect(w.image("a")).To(Equal(imageA))
 
+		By("ordering it anew what a person has mended")
+		change(w.template("b"), func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey] = runtime.RawExtension{Raw: []byte(`{"imageUri":"` + imageA + `","upgradeRecovery":true}`)}
+		})
+		w.settle()
+		Expect(w.host("b").Spec.Prefetch).To(HaveValue(And(HaveField("UpgradeRecovery", BeTrue()), HaveField("ID", w.host("a").Spec.Prefetch.ID))))
+
 		reports("b", infrav1.HostUpgradeFetched, digestB, "")
 		Expect(w.settle().Stage).To(Equal("a (3/5)"))
 		Expect(w.image("a")).To(Equal(imageB))
@@ -80,6 +91,43 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 		reports("a", infrav1.HostUpgradeFetched, digestB, "")
 		Expect(w.settle().Message).To(HavePrefix("Image/" + digestB + ": is quarantined"))
 		Expect(w.host("b").Spec.Prefetch).To(BeNil())
+	})
+
+	It("holds at a digest that another Cluster of the namespace has in quarantine, unless that is waived", func() {
+		_, other := ownertest.Cluster(w.namespace, "other", infrav1.NodeUpgradeOption{})
+		other.Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: digestB}}
+		create(other)
+		w.begin()
+		reports("a", infrav1.HostUpgradeFetched, digestB, "")
+		Expect(w.settle().Message).To(HavePrefix("Image/" + digestB + ": is quarantined by ElementalCluster other"))
+		Expect(w.host("b").Spec.Prefetch).To(BeNil())
+		change(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(e *infrav1.ElementalCluster) {
+			e.Spec.SkipPreflight = []infrav1.PreflightCheck{"Quarantine"}
+		})
+		w.settle()
+		Expect(w.host("b").Spec.Prefetch).NotTo(BeNil())
+	})
+
+	It("does not have later stages soak again", func() {
+		for _, pool := range []string{"a", "b"} {
+			changeStatus(w.host(pool), func(h *infrav1.ElementalHost) { h.Status.Agent.Prefetches = false })
+		}
+		w.begin(func(u *infrav1.ElementalClusterUpgrade) {
+			u.Spec.Order = []infrav1.PoolStage{{Pools: []string{"b"}, SoakSeconds: ptr.To[int32](60)}, {Pools: []string{"a"}}}
+		})
+		w.runs("b", imageB)
+		soaked := w.settle().Stages[2].CompletionTime
+		Expect(soaked).NotTo(BeNil())
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		Expect(w.settle().Stage).To(Equal("a (4/5)"))
+
+		By("a manager that has not recorded the stage")
+		changeStatus(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) {
+			u.Status.Stages[1] = infrav1.ClusterUpgradeStage{Name: "Prefetch"}
+		})
+		changeStatus(w.host("a"), func(h *infrav1.ElementalHost) { h.Status.Agent.Prefetches = true })
+		Expect(w.settle()).To(And(HaveField("Stage", "Prefetch (2/5)"),
+			HaveField("Stages", ContainElement(And(HaveField("Name", "b"), HaveField("CompletionTime", Equal(soaked)))))))
 	})
 
 	It("fetches nothing where the cluster does not want it", func() {

@@ -50,10 +50,10 @@ type observation struct {
 func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, error) {
 	upgrade := o.upgrade
 	report, err := sequence.Run(ctx, r.steps(o), 0, o)
-	o.recordStages(report)
-	if err != nil {
+	if err != nil { // nothing is known of the stages after the one that failed
 		return ctrl.Result{}, err
 	}
+	o.recordStages(report)
 	if report.Completed() {
 		nodes, _ := o.plan.Targets()
 		r.end(upgrade, infrav1.ClusterUpgradeSucceeded, fmt.Sprintf("%d nodes run %s", nodes, clusterupgrade.Image(upgrade)))
@@ -257,7 +257,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, o *observation) (sequence.Resu
 	if closed, err := r.closedGate(ctx, o); err != nil || closed != "" {
 		return sequence.Wait(gateRetry, "%s", closed), err
 	}
-	if err := r.dropOrders(ctx, o); err != nil {
+	if err := r.dropOrders(ctx, o, r.APIReader); err != nil {
 		return sequence.Result{}, err
 	}
 	if err := r.release(ctx, o); err != nil {

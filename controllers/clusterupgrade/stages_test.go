@@ -138,7 +138,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		w.runs("b", imageB)
 		w.settle()
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
-		soaked := w.settle().Stages[1].CompletionTime
+		soaked := w.settle().Stages[2].CompletionTime
 		w.runs("b", imageA)
 		Expect(w.settle()).To(And(HaveField("Stage", "b (3/5)"), HaveField("Stages", ContainElement(And(HaveField("Name", "b"), HaveField("CompletionTime", Equal(soaked)))))))
 		w.runs("b", imageB)

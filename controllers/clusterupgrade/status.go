@@ -90,10 +90,10 @@ func (o *observation) recordStage(name string, index int, report sequence.Report
 		found.StartTime = &now
 	}
 	switch {
-	case !reached || !isDone && !o.isAfter(name):
+	case !isDone && (!reached || !o.isAfter(name)):
 		found.CompletionTime = nil
 	case !isDone: // a node was added: what has soaked does not soak again
-	case found.CompletionTime == nil:
+	case found.CompletionTime == nil && reached:
 		found.CompletionTime = &now
 	}
 	return found

@@ -13,8 +13,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagetrust"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
@@ -102,27 +100,10 @@ func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence
 	return sequence.Done(), nil
 }
 
-// missingRoot says why no identity could be verified that the image may be signed by; nothing where that is for the host to see. A host
-// that has not begun waits for the trusted root, where a person has to look at one that has failed for the want of it.
+// missingRoot says why no identity could be verified that the image may be signed by; nothing where that is for the host to see.
 func (r *Reconciler) missingRoot(ctx context.Context, o *observation) (string, error) {
-	asked := imagerules.Convert(o.imageVerification())
-	if asked == nil || asked.TrustedRootRef == "" {
-		return "", nil
-	}
 	roots := &imagerules.Roots{Live: r.APIReader, Clock: r.Clock}
-	asked, err := roots.Complete(ctx, o.upgrade.Namespace, asked)
-	if err != nil {
-		return "", err
-	}
-	reference, err := imageuri.Parse(o.upgrade.Spec.ImageURI)
-	if err != nil {
-		return "", nil //nolint:nilerr // the host says what is wrong with it
-	}
-	rule, err := imagetrust.For(asked, reference.Context())
-	if err != nil || rule == nil {
-		return "", nil //nolint:nilerr // so it does with rules
-	}
-	return rule.Problem, nil
+	return roots.Missing(ctx, o.upgrade.Namespace, o.imageVerification(), o.upgrade.Spec.ImageURI)
 }
 
 // pollBlocked is after how long to look again at what blocks. A bad image can hold a whole cluster for days, until a

@@ -27,6 +27,8 @@ const MaxFetching = 10
 type Fetch struct {
 	// Order are the members whose hosts are ordered to fetch the image now.
 	Order []Member
+	// Ordered are those whose hosts are ordered to, and do not have it yet.
+	Ordered []Member
 	// Digest that the first host has resolved the image to; empty before.
 	Digest string
 	// Nodes that are to have the image, and how many of them have it.
@@ -90,11 +92,17 @@ func (p *Plan) Prefetch(hosts map[string]*infrav1.ElementalHost) Fetch {
 			found.Order = append(found.Order, member)
 		case fetching:
 			active++
+			found.Ordered = append(found.Ordered, member)
 			told.fetching = append(told.fetching, member.Node())
 		case silent:
 			active++
+			found.Ordered = append(found.Ordered, member)
 			told.silent = append(told.silent, member.Node())
 		case stuck:
+			if host := hosts[hostOf(member)]; host != nil && p.isOrdered(host) {
+				found.Ordered = append(found.Ordered, member)
+				active += p.mayResolve(host)
+			}
 			told.stuck = append(told.stuck, why)
 		case fetched:
 			found.Fetched++
@@ -110,15 +118,35 @@ func (p *Plan) Prefetch(hosts map[string]*infrav1.ElementalHost) Fetch {
 	return found
 }
 
-// resolved is the digest that is recorded or, before, that the first host has resolved the image to; empty if none has.
+// mayResolve counts a host that waits for its registry while no digest is known: it may get through at any moment, and another one at the next.
+func (p *Plan) mayResolve(host *infrav1.ElementalHost) int {
+	report := host.Status.Prefetch
+	if Digest(p.Upgrade) == "" && report != nil && report.ID == OrderID(p.Upgrade) && report.Phase == infrav1.HostUpgradeFetching {
+		return 1
+	}
+	return 0
+}
+
+// resolved is the digest that is recorded or, before, that of a node which runs the image already, or that the first host has resolved the image
+// to; empty if there is none.
 func (p *Plan) resolved(hosts map[string]*infrav1.ElementalHost) string {
 	found := Digest(p.Upgrade)
-	for _, member := range p.Members() {
-		if found == "" {
-			found = p.reported(hosts[hostOf(member)])
+	for _, digestOf := range []func(Member, *infrav1.ElementalHost) string{p.running, p.reported} {
+		for _, member := range p.Members() {
+			if host := hosts[hostOf(member)]; host != nil && found == "" {
+				found = digestOf(member, host)
+			}
 		}
 	}
 	return found
+}
+
+// running is the digest that the host of a node which is done runs. A tag may have moved since: all nodes get the same.
+func (p *Plan) running(member Member, host *infrav1.ElementalHost) string {
+	if member.State != Done || !osversion.SameImage(host.Status.OS.ImageURI, Image(p.Upgrade)) {
+		return ""
+	}
+	return host.Status.OS.Digest
 }
 
 // fetchTold are the nodes that messages name.
@@ -162,8 +190,8 @@ func hostOf(member Member) string {
 }
 
 // reported is the digest that a host has resolved the image to for an order of the upgrade.
-func (p *Plan) reported(host *infrav1.ElementalHost) string {
-	if host == nil || !p.isOrdered(host) || host.Status.Prefetch == nil || host.Status.Prefetch.ID != OrderID(p.Upgrade) {
+func (p *Plan) reported(_ Member, host *infrav1.ElementalHost) string {
+	if !p.isOrdered(host) || host.Status.Prefetch == nil || host.Status.Prefetch.ID != OrderID(p.Upgrade) {
 		return ""
 	}
 	return host.Status.Prefetch.Digest

@@ -58,6 +58,11 @@ func (w *fetchWorld) ordered(host int) *fetchWorld {
 	return w
 }
 
+func (w *fetchWorld) runs(host int, digest string) *fetchWorld {
+	w.hosts[fmt.Sprintf("h-%d", host)].Status.OS = infrav1.HostOS{ImageURI: "oci:r/os:2", Digest: digest}
+	return w
+}
+
 func (w *fetchWorld) old(host int) *fetchWorld {
 	w.hosts[fmt.Sprintf("h-%d", host)].Status.Agent.Prefetches = false
 	return w
@@ -90,6 +95,10 @@ var _ = Describe("Stage Prefetch", func() {
 			"0 of 2 nodes have the image; fetching it: a-1", ""),
 		Entry("another, when the first one cannot", nodesToFetch("", waiting, waiting).reports(1, infrav1.HostUpgradeFailed, "", "no such tag"), []string{"a-2"}, "",
 			"node a-1 does not have the image: ElementalHost h-1 says: no such tag. Mend that: it tries again", ""),
+		Entry("no other, while its registry does not answer", nodesToFetch("", waiting, waiting).reports(1, infrav1.HostUpgradeFetching, "", "no route to host"), []string{}, "",
+			"node a-1 does not have the image: ElementalHost h-1 says: no route to host. Mend that: it tries again", ""),
+		Entry("the digest that a node runs already", nodesToFetch("", waiting, done).runs(2, digestB).reports(1, infrav1.HostUpgradeFetching, digestA, ""), []string{}, digestB,
+			"0 of 1 nodes have the image; fetching it: a-1", ""),
 		Entry("the digest, as soon as it is resolved", nodesToFetch("", waiting, waiting).reports(1, infrav1.HostUpgradeFetching, digestA, ""), []string{}, digestA,
 			"0 of 2 nodes have the image; fetching it: a-1", ""),
 		Entry("all others, once it is known", nodesToFetch(digestA, done, waiting, waiting), []string{"a-2", "a-3"}, digestA,

@@ -46,6 +46,22 @@ func QuarantinedImage(cluster *infrav1.ElementalCluster, digest string) *infrav1
 	return &cluster.Spec.Quarantine[i]
 }
 
+// Quarantined says why no host of a cluster is to get a digest; empty if nothing is known against it. Others are ElementalClusters of the
+// namespace, which may include its own.
+func Quarantined(own *infrav1.ElementalCluster, others []infrav1.ElementalCluster, digest string) string {
+	if image := QuarantinedImage(own, digest); image != nil {
+		return "Image/" + digest + ": " + QuarantineMessage(own, image)
+	}
+	if slices.Contains(own.Spec.SkipPreflight, quarantineCheck) {
+		return ""
+	}
+	elsewhere := quarantinedByOthers(&Subject{Digest: digest, Quarantining: others})
+	if len(elsewhere) == 0 {
+		return ""
+	}
+	return elsewhere[0].Object + ": " + elsewhere[0].Message
+}
+
 // quarantinedByOthers says which other clusters of the namespace have the image in quarantine, by name.
 func quarantinedByOthers(subject *Subject) []infrav1.PreflightResult {
 	clusters := slices.Clone(subject.Quarantining)
