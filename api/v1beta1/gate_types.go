@@ -35,6 +35,7 @@ type UpgradeGate struct {
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.name) && has(self.selector))",message="set either name or selector"
 // +kubebuilder:validation:XValidation:rule="!(self.kind == 'Secret' && self.apiVersion == 'v1')",message="Secrets are not read"
+// +kubebuilder:validation:XValidation:rule="!self.kind.endsWith('List')",message="kind is that of one object, without List"
 type GateObject struct {
 	// apiVersion of the object, as in "ceph.rook.io/v1".
 	// +kubebuilder:validation:MinLength=1
@@ -44,7 +45,7 @@ type GateObject struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
-	// namespace of the object. Default with a list: all namespaces.
+	// namespace of the object; it is needed with the name of an object that is in one. Default with a list: all namespaces.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -53,6 +54,7 @@ type GateObject struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^/%]*[^/%.][^/%]*$`
 	Name string `json:"name,omitempty"`
 	// selector of a list by labels. Default: all, of which there may be 500.
 	// +optional

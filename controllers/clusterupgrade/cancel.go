@@ -34,7 +34,7 @@ func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, e
 		return ctrl.Result{RequeueAfter: retry}, nil
 	}
 	// What is reverted is held, too: until the owners refer to the former OS again, attempts at this one would go on.
-	isRevert := o.upgrade.Spec.OnCancel == infrav1.CancelRevert && o.upgrade.DeletionTimestamp.IsZero()
+	isRevert := o.isRevert()
 	why, err := r.hold(ctx, o)
 	if err == nil && isRevert {
 		why, err = r.revert(ctx, o)
@@ -60,6 +60,11 @@ func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, e
 		controllerutil.RemoveFinalizer(o.upgrade, infrav1.ElementalClusterUpgradeFinalizer)
 	}
 	return ctrl.Result{}, nil
+}
+
+// isRevert reports whether what the upgrade has changed is put back.
+func (o *observation) isRevert() bool {
+	return o.upgrade.Spec.Cancel && o.upgrade.Spec.OnCancel == infrav1.CancelRevert && o.upgrade.DeletionTimestamp.IsZero()
 }
 
 // makeWay ends an upgrade when another one governs. What it has begun to roll out is held before, unless the other one takes that.

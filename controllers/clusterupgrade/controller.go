@@ -32,6 +32,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
+	changed "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -71,7 +72,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 	toUpgrades := handler.EnqueueRequestsFromMapFunc(r.upgradesOf)
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.ElementalClusterUpgrade{}, builder.WithPredicates(
-			predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter))).
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter), changed.Changed(seen))).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.upgradesOfCluster)).
 		Watches(&clusterv1.Machine{}, toUpgrades).
@@ -84,6 +85,15 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		return fmt.Errorf("setting up the ElementalClusterUpgrade controller: %w", err)
 	}
 	return nil
+}
+
+// seen is what of an upgrade brings it on. What it says of itself does not: a text that is another one each time, as of a gate, would have it
+// reconciled without end.
+func seen(upgrade *infrav1.ElementalClusterUpgrade) any {
+	return []any{
+		upgrade.Generation, upgrade.Annotations, upgrade.Labels, upgrade.Finalizers, upgrade.OwnerReferences, upgrade.DeletionTimestamp,
+		upgrade.Status.Phase, upgrade.Status.Stages, changed.PausedCondition(upgrade),
+	}
 }
 
 // upgradesOf the Cluster that an object belongs to.

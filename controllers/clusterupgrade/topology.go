@@ -60,7 +60,7 @@ func (r *Reconciler) changeVariable(
 	value, isSet := overrideOf(cluster, pool)
 	recorded, isRecorded := known[poolKey(pool)]
 	switch {
-	case isSet && osversion.SameImage(value, image):
+	case isSet && value == image: // in these very words: templates with others are not the same to Cluster API
 		return o.comes(pool), noteChanged(o.upgrade, known, poolKey(pool))
 	case !isRecorded:
 		known[poolKey(pool)] = former{Variable: value}
@@ -119,7 +119,7 @@ func (r *Reconciler) revertVariable(ctx context.Context, o *observation, pool st
 }
 
 // awaitTopology says that a topology is yet to give a template the image which the variable of its pool has: its nodes would go on unless they are
-// held. Empty if it is not.
+// held. Empty if it is not, or if the variable is put back.
 func (r *Reconciler) awaitTopology(ctx context.Context, o *observation, template *infrav1.ElementalMachineTemplate) (string, error) {
 	if !isOfTopology(template) {
 		return "", nil
@@ -129,10 +129,10 @@ func (r *Reconciler) awaitTopology(ctx context.Context, o *observation, template
 		return "", err
 	}
 	value, isSet := overrideOf(cluster, topologyPool(template))
-	if !isSet || !osversion.SameImage(value, clusterupgrade.Image(o.upgrade)) {
+	if !isSet || value != clusterupgrade.Image(o.upgrade) || o.isRevert() {
 		return "", nil
 	}
-	return o.comes(topologyPool(template)), nil
+	return fmt.Sprintf("%s, or put variable %s of the pool back", o.comes(topologyPool(template)), inplace.OSImageVariable), nil
 }
 
 // comes says that the topology is yet to give a pool its image.
@@ -141,14 +141,14 @@ func (o *observation) comes(pool string) string {
 		o.cluster.Name, pool, clusterupgrade.Image(o.upgrade), clusterv1.ClusterTopologyReconciledCondition)
 }
 
-// poolIn is the part of a topology that is for a pool; nil if there is none. It is not a copy.
+// poolIn is the part of a topology that is for a pool; nil if there is none, or it says nothing of its control plane. It is not a copy.
 func poolIn(cluster *unstructured.Unstructured, pool string) map[string]any {
 	topology := fieldOf(fieldOf(cluster.Object, "spec"), "topology")
 	if topology == nil {
 		return nil
 	}
 	if pool == clusterupgrade.ControlPlanePool {
-		return ensureField(topology, "controlPlane")
+		return fieldOf(topology, "controlPlane")
 	}
 	deployments, _ := fieldOf(topology, "workers")["machineDeployments"].([]any)
 	for i := range deployments {
@@ -173,6 +173,10 @@ func overrideOf(cluster *unstructured.Unstructured, pool string) (value string, 
 
 // setOverride sets the variable for a pool, or removes it where the value is empty, and reports whether the topology has that pool.
 func setOverride(cluster *unstructured.Unstructured, pool, value string) bool {
+	topology := fieldOf(fieldOf(cluster.Object, "spec"), "topology")
+	if topology != nil && pool == clusterupgrade.ControlPlanePool {
+		ensureField(topology, "controlPlane")
+	}
 	of := poolIn(cluster, pool)
 	if of == nil {
 		return false
@@ -188,7 +192,10 @@ func setOverride(cluster *unstructured.Unstructured, pool, value string) bool {
 	}
 	variables["overrides"] = overrides
 	if len(overrides) == 0 {
-		delete(of, "variables") // neither may be empty
+		delete(of, "variables") // none of them may be empty
+	}
+	if len(of) == 0 && pool == clusterupgrade.ControlPlanePool {
+		delete(topology, "controlPlane")
 	}
 	return true
 }

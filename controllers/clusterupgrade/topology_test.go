@@ -5,6 +5,7 @@ package clusterupgrade_test
 
 import (
 	"encoding/json"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -53,11 +54,26 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 	It("does not end, when it is cancelled, before the topology has what is to be held", func() {
 		w.begin()
 		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
-		Expect(w.settle().Message).To(Equal("cancelled; " + comes))
+		Expect(w.settle().Message).To(Equal("cancelled; " + comes + ", or put variable elementalOSImage of the pool back"))
 		w.patch("a", imageB) // as the topology controller does
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
 		Expect(w.template("a").Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
 		Expect(w.overrides("a")).To(HaveKeyWithValue(inplace.OSImageVariable, imageB))
+	})
+
+	It("does not wait for the topology, when it is cancelled, to put the variable back", func() {
+		w.begin()
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
+		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
+		Expect(w.overrides("a")).NotTo(HaveKey(inplace.OSImageVariable))
+	})
+
+	It("replaces an override that means the same image in other words", func() {
+		w.changeTopology(func(t *clusterv1.Topology) {
+			t.Workers.MachineDeployments[1].Variables.Overrides[0] = variable(inplace.OSImageVariable, strings.TrimPrefix(imageB, "oci:"))
+		})
+		w.begin()
+		Expect(w.overrides("a")).To(Equal(map[string]string{inplace.OSImageVariable: imageB}))
 	})
 
 	DescribeTable("puts the variable back with Revert", func(former ...string) {

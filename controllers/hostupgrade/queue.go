@@ -78,9 +78,20 @@ func orderChanged() predicate.Funcs {
 		CreateFunc:  func(event.CreateEvent) bool { return false }, // it holds attempts, and lets none go
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: predicates.Changed(func(upgrade *infrav1.ElementalClusterUpgrade) any {
-			return []any{upgrade.Generation, upgrade.DeletionTimestamp.IsZero(), upgrade.Status.Stage, upgrade.Status.Gates, upgrade.PhaseNow()}
+			return []any{upgrade.Generation, upgrade.DeletionTimestamp.IsZero(), upgrade.Status.Stage, openGates(upgrade), upgrade.PhaseNow()}
 		}).UpdateFunc,
 	}
+}
+
+// openGates are the gates that are open, and for what. Why others are closed lets no attempt go.
+func openGates(upgrade *infrav1.ElementalClusterUpgrade) []string {
+	open := []string{}
+	for _, gate := range upgrade.Status.Gates {
+		if gate.Open {
+			open = append(open, gate.Name+"/"+gate.Key)
+		}
+	}
+	return open
 }
 
 // queueBehind wakes the attempts that wait for a slot of the cluster of another attempt.

@@ -19,7 +19,7 @@ import (
 // the gates are evaluated again.
 func (p *Plan) GateKey(now time.Time) string {
 	parts := []string{fmt.Sprint(p.Upgrade.Generation), fmt.Sprint(p.Current(now))}
-	if closes := window.Closes(p.windows, now); len(p.windows) > 0 && !closes.IsZero() {
+	if closes := window.Closes(p.windows, now); !closes.IsZero() && closes.Sub(now) < window.Farthest { // those that never close are no others each time
 		parts = append(parts, written(closes))
 	}
 	for _, member := range p.Members() {

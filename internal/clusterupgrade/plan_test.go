@@ -172,3 +172,13 @@ var _ = Describe("The nodes that an upgrade is for", func() {
 		Entry("of one pool", plan([]clusterupgrade.Pool{pool("a", "a", done, waiting), pool("b", "b", waiting)}, stage(0, 0, "b")), 1, 0),
 	)
 })
+
+var _ = It("lets no node of another stage begin while the upgrade waits for a gate before it ends", func() {
+	p := plan([]clusterupgrade.Pool{pool("a", "a", done, waiting)}, infrav1.PoolStage{Pools: []string{"a"}, Nodes: ptr.To[int32](1)})
+	p.Upgrade.Status.Stages = []infrav1.ClusterUpgradeStage{
+		recorded(clusterupgrade.StagePreflight), recorded(clusterupgrade.StagePrefetch), recorded("a (nodes: 1)"),
+	}
+	Expect(p.Holds("a-2", noon)).To(BeEmpty())
+	p.Upgrade.Spec.Gates = []infrav1.UpgradeGate{{Name: "smoke", Job: &infrav1.GateJob{Image: "smoke"}}}
+	Expect(p.Holds("a-2", noon)).To(Equal("gate smoke is being evaluated"))
+})

@@ -4,6 +4,7 @@
 package clusterupgrade
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ func (p *Plan) Holds(machine string, now time.Time) string {
 	}
 	current := p.Current(now)
 	if current == len(p.Stages) {
-		return ""
+		return cmp.Or(p.Outside(now), p.ClosedGate(now))
 	}
 	stage := p.Stages[current]
 	if soaks := p.soaking(current, now); stage.IsDone() && soaks != "" {

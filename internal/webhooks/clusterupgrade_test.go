@@ -51,6 +51,8 @@ var _ = Describe("The webhook of ElementalClusterUpgrades", func() {
 		Entry("a schedule that is none", window("22:00", ""), "spec.windows[0]: Invalid value: \"22:00\": schedule \"22:00\" is not one of cron"),
 		Entry("an expression that is none", gated("self.status ==", ceph), "spec.gates[0].expression: Invalid value: \"self.status ==\": ERROR: "),
 		Entry("an expression that is no condition", gated("'HEALTH_OK'", ceph), "its result is string: write an expression that is true or false"),
+		Entry("a gate that reads Secrets", gated("true", infrav1.GateObject{APIVersion: "v1", Kind: "SecretList"}), "kind is that of one object"),
+		Entry("a gate with a name that is none", gated("true", infrav1.GateObject{APIVersion: "v1", Kind: "Pod", Name: "../x"}), "spec.gates[0].object.name"),
 		Entry("a gate that reads a Secret", gated("true", infrav1.GateObject{APIVersion: "v1", Kind: "Secret", Name: "s"}), "Secrets are not read"),
 		Entry("a gate with an apiVersion that is none", gated("true", infrav1.GateObject{APIVersion: "a/b/c", Kind: "K"}), "spec.gates[0].object.apiVersion"),
 		Entry("a gate with a name and a selector", gated("true", infrav1.GateObject{

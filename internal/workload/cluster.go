@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -132,6 +133,7 @@ func (c *Cluster) As(account client.ObjectKey) (client.Client, *rest.Config, err
 	config := rest.CopyConfig(c.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: serviceaccount.MakeUsername(account.Namespace, account.Name)}
 	config.Timeout = CallTimeout
+	config.Wrap(func(transport http.RoundTripper) http.RoundTripper { return limited{transport} })
 	as, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme, Mapper: c.live.RESTMapper()})
 	if err != nil {
 		return nil, nil, fmt.Errorf("preparing to act as ServiceAccount %s of the workload cluster: %w", account, err)

@@ -28,7 +28,8 @@ func Unreached(cluster string, cause error) string {
 // localPort is that of a connection, which is another one each time, as API servers write it of what they could not reach.
 var localPort = regexp.MustCompile(`:\d+->`)
 
-func withoutPorts(text string) string { return localPort.ReplaceAllString(text, "->") }
+// WithoutPorts is a text about connections that is the same each time.
+func WithoutPorts(text string) string { return localPort.ReplaceAllString(text, "->") }
 
 func reasonOf(cause error) string {
 	var status apierrors.APIStatus
@@ -38,9 +39,9 @@ func reasonOf(cause error) string {
 	case apierrors.IsUnauthorized(cause):
 		return "its API server does not accept the credentials in the kubeconfig"
 	case apierrors.IsForbidden(cause):
-		return "its API server forbids it: " + withoutPorts(cause.Error())
+		return "its API server forbids it: " + WithoutPorts(cause.Error())
 	case errors.As(cause, &status):
-		return fmt.Sprintf("its API server answers %d: %s", status.Status().Code, withoutPorts(status.Status().Message))
+		return fmt.Sprintf("its API server answers %d: %s", status.Status().Code, WithoutPorts(status.Status().Message))
 	}
 	return cmp.Or(certificateReason(cause), networkReason(cause), "the request failed, see the log of the manager")
 }

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -106,6 +107,7 @@ func (e Evaluator) evaluate(
 			return nil, err
 		}
 		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to evaluate a gate", "gate", gate.Name)
 			said = workload.Unreached(e.Upgrade.Spec.ClusterName, err)
 		}
 		if workload.IsUnanswered(err) {

@@ -93,6 +93,14 @@ var _ = Describe("The gates of an upgrade", func() {
 			Equal("the workload cluster has no kind CephCluster in ceph.rook.io/v1"))
 		secret := infrav1.GateObject{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: "s"}
 		Expect(closed(ctx, object("true", secret))).To(Equal("Secrets are not read"))
+		secrets := infrav1.GateObject{APIVersion: "v1", Kind: "SecretList", Namespace: namespace}
+		Expect(closed(ctx, object("true", secrets))).To(Equal("SecretList is not the kind of an object"))
+	})
+
+	It("say that a namespace is missing", func(ctx SpecContext) {
+		grant(ctx, readsConfigMaps)
+		Expect(closed(ctx, object("true", infrav1.GateObject{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}))).To(Equal(
+			"set its object.namespace: objects of kind ConfigMap are in namespaces"))
 	})
 
 	It("with a list see what the selector selects, and no more than a limit", func(ctx SpecContext) {

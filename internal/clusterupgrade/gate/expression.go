@@ -15,6 +15,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // maxEvaluation is how long the evaluation of an expression may take.
@@ -84,7 +86,7 @@ const maxText = 512
 
 // oneLine is a text without line breaks, shortened.
 func oneLine(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	text = workload.WithoutPorts(strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " "))
 	if of := []rune(text); len(of) > maxText {
 		return string(of[:maxText]) + "..."
 	}

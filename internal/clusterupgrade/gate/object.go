@@ -5,6 +5,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -15,15 +16,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // maxItems is how many objects of a list are evaluated.
 const maxItems = 500
 
 // objectDenies says why an expression is not true of the objects of a gate; empty if it is.
-func objectDenies(ctx context.Context, as client.Reader, gate infrav1.UpgradeGate) (string, error) {
+func objectDenies(ctx context.Context, as client.Client, gate infrav1.UpgradeGate) (string, error) {
 	expression, err := Compile(gate.Expression)
 	if err != nil {
 		return "its expression is not valid: " + oneLine(err.Error()), nil
@@ -39,19 +42,22 @@ func objectDenies(ctx context.Context, as client.Reader, gate infrav1.UpgradeGat
 }
 
 // read what self is, or say why that is not known.
-func read(ctx context.Context, as client.Reader, object infrav1.GateObject) (self map[string]any, why string, err error) {
+func read(ctx context.Context, as client.Client, object infrav1.GateObject) (self map[string]any, why string, err error) {
 	group, err := schema.ParseGroupVersion(object.APIVersion)
 	if err != nil {
 		return nil, fmt.Sprintf("its object.apiVersion %q is not one", object.APIVersion), nil
 	}
 	kind := group.WithKind(object.Kind)
-	if kind.Group == corev1.GroupName && kind.Kind == "Secret" {
+	switch {
+	case kind.Group == corev1.GroupName && kind.Kind == "Secret":
 		return nil, "Secrets are not read", nil
+	case strings.HasSuffix(kind.Kind, "List"): // it would read what its name without it stands for
+		return nil, fmt.Sprintf("%s is not the kind of an object", kind.Kind), nil
 	}
 	if object.Name == "" {
 		self, why, err = readList(ctx, as, object, kind)
 	} else {
-		self, err = readOne(ctx, as, object, kind)
+		self, why, err = readOne(ctx, as, object, kind)
 	}
 	if err != nil {
 		why, err = unread(object, err)
@@ -59,13 +65,20 @@ func read(ctx context.Context, as client.Reader, object infrav1.GateObject) (sel
 	return self, why, err
 }
 
-func readOne(ctx context.Context, as client.Reader, object infrav1.GateObject, kind schema.GroupVersionKind) (map[string]any, error) {
+func readOne(ctx context.Context, as client.Client, object infrav1.GateObject, kind schema.GroupVersionKind) (map[string]any, string, error) {
+	isNamespaced, err := apiutil.IsGVKNamespaced(kind, as.RESTMapper())
+	if err != nil {
+		return nil, "", fmt.Errorf("looking up kind %s: %w", kind.Kind, err)
+	}
+	if isNamespaced && object.Namespace == "" {
+		return nil, fmt.Sprintf("set its object.namespace: objects of kind %s are in namespaces", kind.Kind), nil
+	}
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(kind)
 	if err := as.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: object.Name}, found); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", described(object), err)
+		return nil, "", fmt.Errorf("reading %s: %w", described(object), err)
 	}
-	return found.Object, nil
+	return found.Object, "", nil
 }
 
 func readList(ctx context.Context, as client.Reader, object infrav1.GateObject, kind schema.GroupVersionKind) (map[string]any, string, error) {
@@ -99,6 +112,8 @@ func unread(object infrav1.GateObject, err error) (string, error) {
 		return fmt.Sprintf("the workload cluster has no kind %s in %s", object.Kind, object.APIVersion), nil
 	case apierrors.IsNotFound(err):
 		return described(object) + " does not exist", nil
+	case errors.Is(err, workload.ErrTooLarge):
+		return fmt.Sprintf("%s: %s: select fewer by object.name, object.selector or object.namespace", described(object), workload.ErrTooLarge), nil
 	case apierrors.IsForbidden(err):
 		return "reading " + described(object) + " is forbidden: " + oneLine(err.Error()), nil
 	}

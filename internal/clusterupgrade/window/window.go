@@ -22,8 +22,8 @@ type Window struct {
 const (
 	// apart is how long after each other the openings of a window are, at least: what is asked of windows walks through all of them.
 	apart = time.Hour
-	// farthest is how far windows are joined that follow each other without a pause: one that opens each day for a day never closes.
-	farthest = 8 * 24 * time.Hour
+	// Farthest is how far windows are joined that follow each other without a pause: one that opens each day for a day never closes.
+	Farthest = 8 * 24 * time.Hour
 )
 
 // Parse a schedule of the five fields of cron (or "@daily" and the like), in a zone of the IANA database; an empty zone is UTC.
@@ -114,7 +114,7 @@ func (w Window) closes(at time.Time) time.Time {
 // Closes is when the windows that are open at a time close, those that follow without a pause included; zero if none is open.
 func Closes(windows []Window, at time.Time) time.Time {
 	latest := time.Time{}
-	for latest.Sub(at) < farthest {
+	for latest.Sub(at) < Farthest {
 		joined := latest
 		for _, window := range windows {
 			from := at

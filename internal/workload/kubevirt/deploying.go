@@ -29,6 +29,8 @@ func (k *Installation) unready(upgrading sets.Set[string]) string {
 	switch {
 	case len(others) > 0:
 		return fmt.Sprintf("is not Available, because virt-handler is not Ready on %s: bring it back", strings.Join(others, ", "))
+	case k.Controllers > 0 && k.ControllersReady == 0:
+		return "is not Available, because none of the Pods of virt-controller is Ready: no virtual machine can be moved without it"
 	case down.Len() == 0:
 		return "has condition Available=False (" + deployingReason + "): wait until its components are Ready"
 	}

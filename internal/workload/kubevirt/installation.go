@@ -13,7 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +27,8 @@ import (
 const (
 	// handlerLabel and its value are those of the Pods of virt-handler.
 	handlerLabel, handlerName = kubevirtv1.AppLabel, "virt-handler"
+	// controllerName is that of the Pods of virt-controller, with the same label.
+	controllerName = "virt-controller"
 	// subresourceAPI is the APIService that virt-api serves.
 	subresourceAPI = "v1.subresources.kubevirt.io"
 	// evictionWebhook of virt-api. Without it an eviction stops the virtual machine instead of moving it.
@@ -41,6 +45,8 @@ type Installation struct {
 	Interceptor bool
 	// Handlers says for every Node with a Pod of virt-handler whether that is Ready.
 	Handlers map[string]bool
+	// Controllers are Pods of virt-controller, and ControllersReady how many of them are Ready.
+	Controllers, ControllersReady int
 	// Places are the nodes of the virtual machine instances.
 	Places map[types.NamespacedName]string
 	// Migrations that have not ended.
@@ -107,13 +113,24 @@ func readInterceptor(ctx context.Context, in workload.Reading, k *Installation) 
 }
 
 func readHandlers(ctx context.Context, in workload.Reading, k *Installation) error {
-	pods := &corev1.PodList{}
-	if err := in.List(ctx, pods, client.MatchingLabels{handlerLabel: handlerName}); err != nil {
-		return fmt.Errorf("listing the Pods of virt-handler: %w", err)
+	ofBoth, err := labels.NewRequirement(handlerLabel, selection.In, []string{handlerName, controllerName})
+	if err != nil {
+		return fmt.Errorf("selecting the Pods of KubeVirt: %w", err)
 	}
-	k.Handlers = map[string]bool{}
+	pods := &corev1.PodList{}
+	if err := in.List(ctx, pods, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*ofBoth)}); err != nil {
+		return fmt.Errorf("listing the Pods of virt-handler and virt-controller: %w", err)
+	}
+	k.Handlers, k.Controllers, k.ControllersReady = map[string]bool{}, 0, 0
 	for i := range pods.Items {
 		pod := &pods.Items[i]
+		if pod.Labels[handlerLabel] == controllerName {
+			k.Controllers++
+			if workload.IsPodReady(pod) {
+				k.ControllersReady++
+			}
+			continue
+		}
 		k.Handlers[pod.Spec.NodeName] = k.Handlers[pod.Spec.NodeName] || workload.IsPodReady(pod)
 	}
 	return nil
