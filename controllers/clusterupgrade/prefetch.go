@@ -37,10 +37,7 @@ func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Res
 	if err := r.dropDone(ctx, o, hosts); err != nil {
 		return sequence.Result{}, err
 	}
-	if recorded := o.plan.Recorded(stagePrefetch); recorded != nil && recorded.CompletionTime != nil {
-		return sequence.Done(), nil
-	}
-	if o.elemental.Spec.NodeUpgradeOption.WithDefaults().Prefetch == infrav1.PrefetchNone {
+	if o.isFetched() {
 		return sequence.Done(), nil
 	}
 	o.fetch = o.plan.Prefetch(hosts)
@@ -58,6 +55,13 @@ func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Res
 		return sequence.Done(), nil
 	}
 	return sequence.Wait(retry, "%s", o.fetch.Message), nil
+}
+
+// isFetched reports whether the stage is recorded as done, or the cluster does not want it.
+func (o *observation) isFetched() bool {
+	recorded := o.plan.Recorded(stagePrefetch)
+	return recorded != nil && recorded.CompletionTime != nil ||
+		o.elemental.Spec.NodeUpgradeOption.WithDefaults().Prefetch == infrav1.PrefetchNone
 }
 
 // heldBeforeFetch says why no host is ordered to fetch the image; empty if nothing stands against it.

@@ -5,6 +5,7 @@ package clusterupgrade
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,7 +84,12 @@ func (p *Plan) Prefetch(hosts map[string]*infrav1.ElementalHost) Fetch {
 		if member.State == Done {
 			continue
 		}
-		state, why := p.fetchStateOf(member, hosts[hostOf(member)])
+		host := hosts[hostOf(member)]
+		state, why := p.fetchStateOf(member, host)
+		if p.isAwaited(state, host) {
+			found.Ordered = append(found.Ordered, member)
+			active += p.counts(state, host)
+		}
 		switch state {
 		case unable:
 			told.without = append(told.without, member.Node())
@@ -91,18 +97,10 @@ func (p *Plan) Prefetch(hosts map[string]*infrav1.ElementalHost) Fetch {
 		case toFetch:
 			found.Order = append(found.Order, member)
 		case fetching:
-			active++
-			found.Ordered = append(found.Ordered, member)
 			told.fetching = append(told.fetching, member.Node())
 		case silent:
-			active++
-			found.Ordered = append(found.Ordered, member)
 			told.silent = append(told.silent, member.Node())
 		case stuck:
-			if host := hosts[hostOf(member)]; host != nil && p.isOrdered(host) {
-				found.Ordered = append(found.Ordered, member)
-				active += p.mayResolve(host)
-			}
 			told.stuck = append(told.stuck, why)
 		case fetched:
 			found.Fetched++
@@ -118,13 +116,20 @@ func (p *Plan) Prefetch(hosts map[string]*infrav1.ElementalHost) Fetch {
 	return found
 }
 
-// mayResolve counts a host that waits for its registry while no digest is known: it may get through at any moment, and another one at the next.
-func (p *Plan) mayResolve(host *infrav1.ElementalHost) int {
+// isAwaited reports whether a host has been ordered to fetch the image, and does not have it.
+func (p *Plan) isAwaited(state fetchState, host *infrav1.ElementalHost) bool {
+	return slices.Contains([]fetchState{fetching, silent, stuck}, state) && host != nil && p.isOrdered(host)
+}
+
+// counts is what a host counts for the limit: nothing if it is stuck, but one if it waits for its registry while no digest is known. It may get
+// through at any moment, and another one at the next.
+func (p *Plan) counts(state fetchState, host *infrav1.ElementalHost) int {
 	report := host.Status.Prefetch
-	if Digest(p.Upgrade) == "" && report != nil && report.ID == OrderID(p.Upgrade) && report.Phase == infrav1.HostUpgradeFetching {
-		return 1
+	mayResolve := Digest(p.Upgrade) == "" && report != nil && report.ID == OrderID(p.Upgrade) && report.Phase == infrav1.HostUpgradeFetching
+	if state == stuck && !mayResolve {
+		return 0
 	}
-	return 0
+	return 1
 }
 
 // resolved is the digest that is recorded or, before, that of a node which runs the image already, or that the first host has resolved the image

@@ -13,12 +13,12 @@ import (
 
 // Missing says why no identity could be verified that an image may be signed by; nothing where that is for the host to see. A host
 // that has not begun waits for the trusted root, where a person has to look at one that has failed for the want of it.
-func (r *Roots) Missing(ctx context.Context, namespace string, rules *infrav1.ImageVerification, imageURI string) (string, error) {
+func (t *Roots) Missing(ctx context.Context, namespace string, rules *infrav1.ImageVerification, imageURI string) (string, error) {
 	asked := Convert(rules)
 	if asked == nil || asked.TrustedRootRef == "" {
 		return "", nil
 	}
-	asked, err := r.Complete(ctx, namespace, asked)
+	asked, err := t.Complete(ctx, namespace, asked)
 	if err != nil {
 		return "", err
 	}
