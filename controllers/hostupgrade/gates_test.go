@@ -54,7 +54,9 @@ var _ = Describe("An attempt in a Cluster whose upgrade has a gate", func() {
 	record := func(ctx context.Context, change func(*infrav1.ClusterUpgradeGate)) {
 		GinkgoHelper()
 		recorded := order.DeepCopy()
-		recorded.Status.Stages = []infrav1.ClusterUpgradeStage{{Name: "Preflight", CompletionTime: ptr.To(metav1.NewTime(began))}}
+		recorded.Status.Stages = []infrav1.ClusterUpgradeStage{
+			{Name: "Preflight", CompletionTime: ptr.To(metav1.NewTime(began))}, {Name: "Prefetch", CompletionTime: ptr.To(metav1.NewTime(began))},
+		}
 		plan, err := clusterupgrade.Read(ctx, w.reconciler.Client, recorded, nil)
 		Expect(err).NotTo(HaveOccurred())
 		gate := infrav1.ClusterUpgradeGate{Name: "storage", Open: true, Key: plan.GateKey(began)}

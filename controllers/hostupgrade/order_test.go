@@ -30,7 +30,9 @@ var _ = Describe("An attempt in a Cluster that is upgraded in an order", func() 
 		change(order)
 		Expect(live.Create(ctx, order)).To(Succeed())
 		planned := order.DeepCopy()
-		planned.Status.Stages = []infrav1.ClusterUpgradeStage{{Name: "Preflight", CompletionTime: ptr.To(metav1.NewTime(began))}}
+		planned.Status.Stages = []infrav1.ClusterUpgradeStage{
+			{Name: "Preflight", CompletionTime: ptr.To(metav1.NewTime(began))}, {Name: "Prefetch", CompletionTime: ptr.To(metav1.NewTime(began))},
+		}
 		Expect(live.Status().Patch(ctx, planned, client.MergeFrom(order))).To(Succeed())
 		order = planned
 	}
