@@ -78,7 +78,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Watches(&clusterv1.Machine{}, toUpgrades).
 		Watches(&infrav1.ElementalMachine{}, toUpgrades).
 		Watches(&infrav1.ElementalHostUpgrade{}, toUpgrades).
-		Watches(&infrav1.ElementalHost{}, toUpgrades, builder.WithPredicates(fetchChanged())).
+		Watches(&infrav1.ElementalHost{}, toUpgrades, builder.WithPredicates(changed.Changed(fetchChanged))).
 		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.upgradesOfTemplate)).
 		Complete(r)
 	if err != nil {

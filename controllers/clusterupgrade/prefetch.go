@@ -12,8 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
@@ -203,16 +201,7 @@ func (r *Reconciler) setOrder(ctx context.Context, host *infrav1.ElementalHost, 
 	return nil
 }
 
-// fetchChanged passes the changes of an ElementalHost that stage Prefetch depends on.
-func fetchChanged() predicate.Funcs {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, isHost := e.ObjectOld.(*infrav1.ElementalHost)
-		after, alsoHost := e.ObjectNew.(*infrav1.ElementalHost)
-		if !isHost || !alsoHost {
-			return true
-		}
-		return !equality.Semantic.DeepEqual(before.Spec.Prefetch, after.Spec.Prefetch) ||
-			!equality.Semantic.DeepEqual(before.Status.Prefetch, after.Status.Prefetch) ||
-			before.Status.Agent.Prefetches != after.Status.Agent.Prefetches
-	}}
+// fetchChanged is what stage Prefetch depends on of an ElementalHost.
+func fetchChanged(host *infrav1.ElementalHost) any {
+	return []any{host.Spec.Prefetch, host.Status.Prefetch, host.Status.Agent.Prefetches}
 }

@@ -46,14 +46,14 @@ func (r *Reconciler) outOfOrder(ctx context.Context, o *observation, reader clie
 // closedGate says which gate with an object the cluster's upgrade has that is closed now; empty if none is. What its status says, which is known to be
 // open by now, may be old by as much as it is looked at.
 func (r *Reconciler) closedGate(ctx context.Context, o *observation) (string, error) {
-	active, err := clusterupgrade.Of(ctx, r.APIReader, o.clusterKey())
-	if err != nil || len(active) == 0 || !clusterupgrade.IsFor(&active[0], o.upgrade) {
+	governing, err := clusterupgrade.Governing(ctx, r.APIReader, o.clusterKey())
+	if err != nil || governing == nil || !clusterupgrade.IsFor(governing, o.upgrade) {
 		return "", err
 	}
-	verdicts, err := gate.Evaluator{Workload: r.Workload, Upgrade: &active[0], Now: o.now}.Objects(ctx)
+	verdicts, err := gate.Evaluator{Workload: r.Workload, Upgrade: governing, Now: o.now}.Objects(ctx)
 	for _, verdict := range verdicts {
 		if verdict.Closed != "" {
-			return "waiting for ElementalClusterUpgrade " + active[0].Name + ": " + clusterupgrade.SayClosed(verdict.Name, verdict.Closed), nil
+			return "waiting for ElementalClusterUpgrade " + governing.Name + ": " + clusterupgrade.SayClosed(verdict.Name, verdict.Closed), nil
 		}
 	}
 	return "", err
