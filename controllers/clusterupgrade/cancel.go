@@ -53,7 +53,10 @@ func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, e
 	message := fmt.Sprintf("%d of %d nodes run %s; the others are held until their templates are changed, or another ElementalClusterUpgrade is created",
 		done, nodes, clusterupgrade.Image(o.upgrade))
 	if isRevert {
-		message = "the templates have their former OS again"
+		message, err = reverted(o.upgrade)
+	}
+	if err != nil {
+		return ctrl.Result{}, err
 	}
 	r.end(o.upgrade, infrav1.ClusterUpgradeCancelled, message)
 	if !o.upgrade.DeletionTimestamp.IsZero() {
@@ -65,6 +68,16 @@ func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, e
 // isRevert reports whether what the upgrade has changed is put back.
 func (o *observation) isRevert() bool {
 	return o.upgrade.Spec.Cancel && o.upgrade.Spec.OnCancel == infrav1.CancelRevert && o.upgrade.DeletionTimestamp.IsZero()
+}
+
+// reverted says what was put back. An upgrade to an OS that the templates had before has changed nothing, whoever changed it.
+func reverted(upgrade *infrav1.ElementalClusterUpgrade) (string, error) {
+	known, err := formerOf(upgrade)
+	if err != nil || len(known) > 0 {
+		return "the templates have their former OS again", err
+	}
+	return fmt.Sprintf("nothing was put back: the upgrade has changed no template. Those that have %s were changed before it was created: change them by hand",
+		clusterupgrade.Image(upgrade)), nil
 }
 
 // makeWay ends an upgrade when another one governs. What it has begun to roll out is held before, unless the other one takes that.

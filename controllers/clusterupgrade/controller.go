@@ -161,7 +161,7 @@ func (r *Reconciler) reconcile(ctx context.Context, cluster *clusterv1.Cluster, 
 		return ctrl.Result{}, nil
 	}
 	if cluster == nil {
-		return r.cannotBegin(upgrade, fmt.Sprintf("Cluster %s does not exist", upgrade.Spec.ClusterName)), nil
+		return r.cannotGoOn(cluster, upgrade, fmt.Sprintf("Cluster %s does not exist", upgrade.Spec.ClusterName)), nil
 	}
 	if upgrade.DeletionTimestamp.IsZero() && ensureMarks(cluster, upgrade) {
 		return ctrl.Result{RequeueAfter: soon}, nil // nothing is changed before the finalizer is stored
@@ -176,7 +176,7 @@ func (r *Reconciler) act(ctx context.Context, cluster *clusterv1.Cluster, upgrad
 		return ctrl.Result{}, err
 	}
 	if why != "" {
-		return r.cannotBegin(upgrade, why), nil
+		return r.cannotGoOn(cluster, upgrade, why), nil
 	}
 	governing, err := clusterupgrade.Governing(ctx, r.APIReader, client.ObjectKeyFromObject(cluster))
 	switch {
@@ -190,13 +190,18 @@ func (r *Reconciler) act(ctx context.Context, cluster *clusterv1.Cluster, upgrad
 	return r.advance(ctx, o)
 }
 
-// cannotBegin reports why nothing can be planned. Nothing was changed, so that one that is cancelled ends.
-func (r *Reconciler) cannotBegin(upgrade *infrav1.ElementalClusterUpgrade, why string) ctrl.Result {
-	if isCancelled(upgrade) {
+// cannotGoOn reports why nothing can be planned. One that is cancelled ends, unless there is something that it has begun and could not hold.
+func (r *Reconciler) cannotGoOn(cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade, why string) ctrl.Result {
+	hasBegun := cluster != nil && len(upgrade.Status.Stages) > 0
+	switch {
+	case isCancelled(upgrade) && !hasBegun:
 		r.end(upgrade, infrav1.ClusterUpgradeCancelled, why)
 		return ctrl.Result{}
+	case isCancelled(upgrade):
+		r.report(upgrade, infrav1.ClusterUpgradeCancelling, "", "cancelled; nodes that are not begun cannot be held: "+why)
+	default:
+		r.report(upgrade, infrav1.ClusterUpgradePending, "", why)
 	}
-	r.report(upgrade, infrav1.ClusterUpgradePending, "", why)
 	return ctrl.Result{RequeueAfter: retry}
 }
 

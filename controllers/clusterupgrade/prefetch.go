@@ -129,10 +129,7 @@ func (r *Reconciler) orderImage(ctx context.Context, o *observation, member clus
 func (o *observation) order(member clusterupgrade.Member, host *infrav1.ElementalHost) (*infrav1.HostPrefetch, error) {
 	order := &infrav1.HostPrefetch{
 		ID: clusterupgrade.OrderID(o.upgrade), ImageURI: clusterupgrade.Image(o.upgrade), Digest: clusterupgrade.Digest(o.upgrade),
-		ImageVerification: host.Spec.ImageVerification.DeepCopy(),
-	}
-	if rules := o.elemental.Spec.ImageVerification; rules != nil {
-		order.ImageVerification = rules.DeepCopy()
+		ImageVerification: imagerules.Governing(o.elemental, host),
 	}
 	if member.Source == nil {
 		return order, nil

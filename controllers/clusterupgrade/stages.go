@@ -152,6 +152,9 @@ func (o *observation) unplannable() string {
 		return fmt.Sprintf("spec.order names %s, and Cluster %s has Machines in the pools %s: set spec.cancel, and create another ElementalClusterUpgrade",
 			strings.Join(unknown, ", "), o.cluster.Name, strings.Join(pools, ", "))
 	}
+	if against := o.plan.AgainstRancher(); against != "" {
+		return against + ". Set spec.cancel, and create another ElementalClusterUpgrade"
+	}
 	for _, member := range o.plan.Members() {
 		if member.Wanted == "" {
 			return fmt.Sprintf("it is not known from which ElementalMachineTemplate Machine %s gets its OS", member.Machine.Name)
@@ -169,7 +172,7 @@ func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int
 	if result, err := r.heldStage(ctx, o, stage); err != nil || !result.IsDone() {
 		return result, err
 	}
-	for _, template := range templatesOf(stage) {
+	for _, template := range o.changedWith(stage) {
 		if why, err := r.changeTemplate(ctx, o, template); err != nil || why != "" {
 			return sequence.Wait(waitFor(why), "%s", why), err
 		}
@@ -179,6 +182,15 @@ func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int
 		message = notRolledOut(stage)
 	}
 	return sequence.Wait(retry, "%s", message), nil
+}
+
+// changedWith a stage are its templates. Where Rancher picks the nodes they are those of all stages: it lists the nodes that it drains when it
+// begins, and goes on at once from a node whose template is not changed yet.
+func (o *observation) changedWith(stage clusterupgrade.Stage) []*infrav1.ElementalMachineTemplate {
+	if o.plan.RancherDrains {
+		return o.templates()
+	}
+	return templatesOf(stage)
 }
 
 // heldStage waits where no template of a stage may be changed.
@@ -228,7 +240,7 @@ func notRolledOut(stage clusterupgrade.Stage) string {
 			waiting = append(waiting, member.Machine.Name)
 		}
 	}
-	return "waiting for an ElementalHostUpgrade of Machine " + strings.Join(waiting, ", ")
+	return "waiting for an ElementalHostUpgrade of Machine " + clusterupgrade.Named(waiting)
 }
 
 // untilWindow is how long to wait for a window. It is looked at again before, as spec.windows may change the time of a node.
@@ -249,7 +261,7 @@ func (o *observation) inWork() string {
 		return ""
 	}
 	slices.Sort(names)
-	return "; being finished: " + strings.Join(names, ", ")
+	return "; being finished: " + clusterupgrade.Named(names)
 }
 
 // cleanUp releases what a former upgrade to the same OS holds, and the images that hosts keep for it, once the gates are open after the last node.

@@ -246,6 +246,30 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"), "until the owners refer to the former OS again")
 	})
 
+	It("says with Revert that it has changed nothing, where the templates had its OS before", func() {
+		Expect(c.Delete(ctx, w.upgrade)).To(Succeed())
+		w.clone("a")
+		w.settle()
+		w.patch("b", imageB)
+		w.begin(func(u *infrav1.ElementalClusterUpgrade) { u.Name = "again" })
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled), HaveField("Message", HavePrefix(
+			"nothing was put back: the upgrade has changed no template. Those that have oci:registry/os:b were changed before"))))
+		Expect(w.image("a")).To(Equal(imageB))
+	})
+
+	It("waits for the ElementalCluster, without which it cannot hold what it has begun", func() {
+		w.clone("a")
+		elemental := get(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")})
+		Expect(c.Delete(ctx, elemental)).To(Succeed())
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling),
+			HaveField("Message", HavePrefix("cancelled; nodes that are not begun cannot be held: "))))
+		elemental.ResourceVersion, elemental.UID = "", ""
+		create(elemental)
+		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
+	})
+
 	It("is what deleting it does, with Hold", func() {
 		clone := w.clone("a")
 		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OnCancel = infrav1.CancelRevert })

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 )
 
 // offer asks the host to prepare for the attempt.
@@ -47,19 +48,10 @@ func (o *observation) request() *infrav1.HostUpgradeRequest {
 	return &infrav1.HostUpgradeRequest{
 		Attempt:             o.attempt,
 		Digest:              o.digest(),
-		ImageVerification:   o.imageVerification(),
+		ImageVerification:   imagerules.Governing(o.elementalCluster, o.host),
 		Prefetch:            o.options.Prefetch,
 		OSVersionManagement: o.upgrade.Spec.OSVersionManagement,
 	}
-}
-
-// imageVerification is the cluster's as it is now or, where it has none, the one that the host has, which the machine controller
-// keeps. What a person takes trust away from must not be written because an attempt began before.
-func (o *observation) imageVerification() *infrav1.ImageVerification {
-	if o.elementalCluster != nil && o.elementalCluster.Spec.ImageVerification != nil {
-		return o.elementalCluster.Spec.ImageVerification.DeepCopy()
-	}
-	return o.host.Spec.ImageVerification.DeepCopy()
 }
 
 // withdraw takes the attempt back from the host, but not its outcome. Whether the host has begun in the

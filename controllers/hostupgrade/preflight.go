@@ -103,7 +103,7 @@ func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence
 // missingRoot says why no identity could be verified that the image may be signed by; nothing where that is for the host to see.
 func (r *Reconciler) missingRoot(ctx context.Context, o *observation) (string, error) {
 	roots := &imagerules.Roots{Live: r.APIReader, Clock: r.Clock}
-	return roots.Missing(ctx, o.upgrade.Namespace, o.imageVerification(), o.upgrade.Spec.ImageURI)
+	return roots.Missing(ctx, o.upgrade.Namespace, imagerules.Governing(o.elementalCluster, o.host), o.upgrade.Spec.ImageURI)
 }
 
 // pollBlocked is after how long to look again at what blocks. A bad image can hold a whole cluster for days, until a

@@ -17,6 +17,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade/window"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // Plan is what an upgrade has before it, and what of it is done.
@@ -26,6 +27,8 @@ type Plan struct {
 	Pools []Pool
 	// Stages in their order.
 	Stages []Stage
+	// RancherDrains says that Rancher has provisioned the Cluster: it picks the nodes, in an order of its own.
+	RancherDrains bool
 	// windows of the upgrade, and what is wrong with them.
 	windows       []window.Window
 	windowProblem string
@@ -56,13 +59,14 @@ func Read(ctx context.Context, reader client.Reader, upgrade *infrav1.ElementalC
 	if err != nil {
 		return nil, fmt.Errorf("looking at the pools of Cluster %s: %w", cluster.Name, err)
 	}
-	return NewPlan(upgrade, pools), nil
+	rancherDrains, err := owner.IsDrainedByRancher(ctx, reader, cluster.Namespace, cluster.Name)
+	return NewPlan(upgrade, pools, rancherDrains), err
 }
 
 // NewPlan is the plan of an upgrade of pools, which are sorted by name.
-func NewPlan(upgrade *infrav1.ElementalClusterUpgrade, pools []Pool) *Plan {
-	plan := &Plan{Upgrade: upgrade, Pools: pools}
-	plan.Stages = stagesOf(pools, upgrade.Spec.Order)
+func NewPlan(upgrade *infrav1.ElementalClusterUpgrade, pools []Pool, rancherDrains bool) *Plan {
+	plan := &Plan{Upgrade: upgrade, Pools: pools, RancherDrains: rancherDrains}
+	plan.Stages = stagesOf(pools, plan.order())
 	for _, asked := range upgrade.Spec.Windows {
 		parsed, err := ParseWindow(asked)
 		if err != nil {
@@ -77,9 +81,6 @@ func NewPlan(upgrade *infrav1.ElementalClusterUpgrade, pools []Pool) *Plan {
 // stagesOf an order.
 func stagesOf(pools []Pool, order []infrav1.PoolStage) []Stage {
 	stages := []Stage{}
-	if len(order) == 0 {
-		order = defaultOrder(pools)
-	}
 	for _, asked := range order {
 		stage := Stage{
 			Name: StageName(asked), Limit: int(ptr.Deref(asked.Nodes, 0)),
@@ -97,7 +98,17 @@ func stagesOf(pools []Pool, order []infrav1.PoolStage) []Stage {
 	return withSharers(stages, pools)
 }
 
-// defaultOrder is the control plane, then each other pool, by name.
+// order of the upgrade. The default is the control plane, then each other pool, by name, or all of them where Rancher picks the nodes.
+func (p *Plan) order() []infrav1.PoolStage {
+	switch {
+	case len(p.Upgrade.Spec.Order) > 0:
+		return p.Upgrade.Spec.Order
+	case p.RancherDrains:
+		return ranchersOrder(p.Pools)
+	}
+	return defaultOrder(p.Pools)
+}
+
 func defaultOrder(pools []Pool) []infrav1.PoolStage {
 	first, others := []infrav1.PoolStage{}, []infrav1.PoolStage{}
 	for _, pool := range pools {

@@ -62,7 +62,7 @@ func recorded(name string) infrav1.ClusterUpgradeStage {
 func plan(pools []clusterupgrade.Pool, order ...infrav1.PoolStage) *clusterupgrade.Plan {
 	upgrade := &infrav1.ElementalClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: infrav1.ElementalClusterUpgradeSpec{Order: order}}
 	upgrade.Status.Stages = []infrav1.ClusterUpgradeStage{recorded(clusterupgrade.StagePreflight), recorded(clusterupgrade.StagePrefetch)}
-	return clusterupgrade.NewPlan(upgrade, pools)
+	return clusterupgrade.NewPlan(upgrade, pools, false)
 }
 
 const (
@@ -99,6 +99,51 @@ var _ = Describe("The stages of an order", func() {
 		Entry("one that shares its template with one that is named goes with it", []infrav1.PoolStage{stage(1, 0, "b"), stage(0, 0, "b"), stage(0, 0, "a")},
 			[]string{"b (nodes: 1): b", "b: b c", "a: a"}, []string{}),
 		Entry("a name that no pool has", []infrav1.PoolStage{stage(0, 0, "a", "z")}, []string{"a,z: a"}, []string{"z"}),
+	)
+})
+
+var _ = Describe("The stages where Rancher picks the nodes", func() {
+	all := []clusterupgrade.Pool{pool("a", "a", waiting), pool("b", "b", waiting), pool("control-plane", "cp", waiting)}
+	etcd := pool("etcd", "etcd", waiting)
+	etcd.Members[0].Machine.Labels = map[string]string{"rke.cattle.io/etcd-role": "true"}
+	of := func(pools []clusterupgrade.Pool, order ...infrav1.PoolStage) *clusterupgrade.Plan {
+		return clusterupgrade.NewPlan(&infrav1.ElementalClusterUpgrade{Spec: infrav1.ElementalClusterUpgradeSpec{Order: order}}, pools, true)
+	}
+
+	DescribeTable("are by default", func(pools []clusterupgrade.Pool, expected ...string) {
+		names := []string{}
+		for _, s := range of(pools).Stages {
+			names = append(names, s.Name)
+		}
+		Expect(names).To(Equal(expected))
+		Expect(of(pools).AgainstRancher()).To(BeEmpty())
+	},
+		Entry("the control plane, and all others", all, "control-plane", "*"),
+		Entry("a control plane alone", all[2:], "control-plane"),
+		Entry("workers alone", all[:2], "*"),
+		Entry("etcd with the control plane", []clusterupgrade.Pool{all[0], all[2], etcd}, "control-plane,etcd", "*"),
+	)
+
+	It("are not those of the control plane alone where etcd has nodes of its own", func() {
+		made := of([]clusterupgrade.Pool{all[0], all[2], etcd}, stage(0, 0, "control-plane"), stage(0, 0, "*"))
+		Expect(made.AgainstRancher()).To(ContainSubstring("those of control-plane, etcd before all others"))
+	})
+
+	DescribeTable("are checked", func(order []infrav1.PoolStage, isKept bool) {
+		matches := HavePrefix("Rancher drains the nodes of Cluster ")
+		if isKept {
+			matches = BeEmpty()
+		}
+		Expect(of(all, order...).AgainstRancher()).To(matches)
+		Expect(plan(all, order...).AgainstRancher()).To(BeEmpty(), "where it does not pick them")
+	},
+		Entry("all at once", []infrav1.PoolStage{stage(0, 0, "*")}, true),
+		Entry("the control plane first", []infrav1.PoolStage{stage(0, 60, "control-plane"), stage(0, 0, "*")}, true),
+		Entry("a canary of all workers", []infrav1.PoolStage{stage(0, 0, "control-plane"), stage(1, 60, "a", "b"), stage(0, 0, "*")}, true),
+		Entry("one pool before another", []infrav1.PoolStage{stage(0, 0, "control-plane"), stage(0, 0, "a"), stage(0, 0, "b")}, false),
+		Entry("a canary of one pool", []infrav1.PoolStage{stage(0, 0, "control-plane"), stage(1, 0, "a"), stage(0, 0, "*")}, false),
+		Entry("workers before the control plane", []infrav1.PoolStage{stage(0, 0, "a", "b"), stage(0, 0, "control-plane")}, false),
+		Entry("no pool but one", []infrav1.PoolStage{stage(0, 0, "a")}, false),
 	)
 })
 

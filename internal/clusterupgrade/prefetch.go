@@ -165,9 +165,9 @@ func (t fetchTold) message(found Fetch) string {
 		return shortened(t.stuck)
 	case len(t.silent) > 0:
 		return fmt.Sprintf("%d of %d nodes have the image; waiting for the agents of %s to begin to fetch it: they have to run, and to reach the Elemental API",
-			found.Fetched, found.Nodes, named(t.silent))
+			found.Fetched, found.Nodes, Named(t.silent))
 	case len(t.fetching) > 0:
-		return fmt.Sprintf("%d of %d nodes have the image; fetching it: %s", found.Fetched, found.Nodes, named(t.fetching))
+		return fmt.Sprintf("%d of %d nodes have the image; fetching it: %s", found.Fetched, found.Nodes, Named(t.fetching))
 	}
 	return fmt.Sprintf("%d of %d nodes have the image; the others are ordered to fetch it", found.Fetched, found.Nodes)
 }
@@ -176,11 +176,11 @@ func (t fetchTold) oldAgents() string {
 	if len(t.without) == 0 {
 		return ""
 	}
-	return "the agents of " + named(t.without) + " do not fetch ahead: their images are fetched when their turn comes"
+	return "the agents of " + Named(t.without) + " do not fetch ahead: their images are fetched when their turn comes"
 }
 
-// named are the first of some names.
-func named(names []string) string {
+// Named are the first of some names.
+func Named(names []string) string {
 	if len(names) > maxNamed {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 	}

@@ -16,6 +16,8 @@ const (
 
 	// clusterNameLabel is on all Machines of such a Cluster.
 	clusterNameLabel = "rke.cattle.io/cluster-name"
+	// etcdLabel is on the Machines of etcd.
+	etcdLabel = "rke.cattle.io/etcd-role"
 )
 
 // Provisions reports whether Rancher has provisioned a Cluster, and its planner upgrades the Nodes.
@@ -27,3 +29,6 @@ func Provisions(cluster *clusterv1.Cluster) bool {
 // MayOwn reports whether a Machine, or its ElementalMachine, may be one of such a Cluster, without a look at that. Of one without the label
 // it is known that it is not.
 func MayOwn(machine metav1.Object) bool { return machine.GetLabels()[clusterNameLabel] != "" }
+
+// IsEtcd reports whether a Machine is one of etcd: Rancher drains these first.
+func IsEtcd(machine metav1.Object) bool { return machine.GetLabels()[etcdLabel] == "true" }

@@ -45,7 +45,7 @@ func (l *Lab) WorkloadUser() string {
 func workloadControllers() []string {
 	return []string{
 		"node-lifecycle-controller", "taint-eviction-controller", "disruption-controller",
-		"deployment-controller", "replicaset-controller", "daemonset-controller", "statefulset-controller",
+		"deployment-controller", "replicaset-controller", "daemonset-controller", "statefulset-controller", "job-controller",
 		"garbage-collector-controller", "pod-garbage-collector-controller", "namespace-controller",
 		"serviceaccount-controller", "endpoints-controller", "bootstrap-signer-controller", "persistentvolume-attach-detach-controller",
 	}

@@ -84,6 +84,9 @@ func (v *UpgradeValidator) look(ctx context.Context, upgrade *infrav1.ElementalC
 	for _, name := range plan.Unknown() {
 		all.blockers = append(all.blockers, fmt.Sprintf("spec.order names pool %s, which Cluster %s does not have", name, upgrade.Spec.ClusterName))
 	}
+	if against := plan.AgainstRancher(); against != "" {
+		all.blockers = append(all.blockers, against)
+	}
 	for _, member := range plan.Members() {
 		if member.Source == nil || seen.Has(member.Source.Name) {
 			continue

@@ -49,18 +49,4 @@ var _ = Describe("An ElementalClusterUpgrade whose manager is killed", func() {
 		Expect(order[:2]).To(ConsistOf(ofB), "those of the first two stages first")
 		Expect(audit.MaxOverlap(audit.Cordons(suite.Audit(cluster.Workload())))).To(Equal(1), "one node at a time")
 	})
-
-	It("begins a node only inside a window", func(ctx SpecContext) {
-		wanted := suite.Push(ctx, cluster, image.OS{})
-		soon := time.Now().UTC().Add(2 * time.Hour)
-		closed := fmt.Sprintf("  windows:\n  - {schedule: \"%d %d * * *\", durationSeconds: 60}\n", soon.Minute(), soon.Hour())
-		Expect(apply(ctx, "window", wanted, closed)).To(Succeed())
-		Eventually(status, patience, look).WithContext(ctx).WithArguments("window").Should(And(
-			HaveField("Message", HavePrefix("no window is ")), HaveField("NextWindow", Not(BeNil()))))
-		Consistently(cluster.Attempts, calm, look).WithContext(ctx).ShouldNot(ContainElement(HaveField("Spec.ImageURI", wanted.URI())), "no template is changed")
-
-		By("opening a window that is long enough")
-		Expect(patch(ctx, "window", `{"windows":[{"schedule":"0 * * * *","durationSeconds":7200}]}`)).To(Succeed())
-		Eventually(phase, whole, look).WithContext(ctx).WithArguments("window").Should(Equal(infrav1.ClusterUpgradeSucceeded))
-	})
 })

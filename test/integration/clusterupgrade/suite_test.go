@@ -5,16 +5,12 @@ package clusterupgrade_test
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
@@ -71,21 +67,7 @@ var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 // apply an ElementalClusterUpgrade of a name as a person does, with what its spec has besides the Cluster and the image.
 func apply(ctx context.Context, name string, wanted image.Image, spec string) error {
-	GinkgoHelper()
-	file := filepath.Join(GinkgoT().TempDir(), name+".yaml")
-	manifest := fmt.Sprintf(`apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
-kind: ElementalClusterUpgrade
-metadata:
-  name: %s
-  namespace: %s
-spec:
-  clusterName: %s
-  osVersion:
-    imageURI: %s
-%s`, name, cluster.Namespace(), cluster.Options.Name, wanted.URI(), spec)
-	Expect(os.WriteFile(file, []byte(manifest), 0o600)).To(Succeed())
-	_, err := cluster.Kubectl(ctx, "apply", "--filename", file)
-	return err
+	return cluster.ApplyUpgrade(ctx, name, wanted, spec)
 }
 
 // patch the spec of an ElementalClusterUpgrade.
@@ -94,15 +76,9 @@ func patch(ctx context.Context, name, spec string) error {
 	return err
 }
 
-// read an ElementalClusterUpgrade.
-func read(ctx context.Context, name string) (*infrav1.ElementalClusterUpgrade, error) {
-	found := &infrav1.ElementalClusterUpgrade{}
-	return found, theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, found)
-}
-
 // status of an ElementalClusterUpgrade.
 func status(ctx context.Context, name string) (infrav1.ElementalClusterUpgradeStatus, error) {
-	found, err := read(ctx, name)
+	found, err := cluster.Upgrade(ctx, name)
 	return found.Status, err
 }
 

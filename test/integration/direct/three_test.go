@@ -72,6 +72,20 @@ var _ = Describe("Three Machines of a K3s control plane, and one of nobody", Ord
 		Expect(audit.Offered(suite.Audit(theLab.Management), bad.URI())).To(ConsistOf(nodeOf(ctx, cluster, all[0])), "no other host was ever asked for it")
 	})
 
+	It("go by the stages of an ElementalClusterUpgrade", func(ctx SpecContext) {
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.ApplyUpgrade(ctx, "staged", wanted, `  order:
+  - {pools: [control-plane], nodes: 1, soakSeconds: 30}
+  - {pools: ["*"]}
+`)).To(Succeed())
+		attempt, err := cluster.AwaitMessage(ctx, wanted, "Admit", "waiting for ElementalClusterUpgrade staged: stage control-plane (nodes: 1) is done, and it soaks until ")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(attempt.Spec.MachineName).To(Equal(all[1]))
+		Expect(ends(ctx, cluster, wanted)).To(HaveLen(2), "the others have no attempt yet")
+		Eventually(cluster.Upgrade, 2*patience, look).WithContext(ctx).WithArguments("staged").Should(HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded))
+		Expect(ends(ctx, cluster, wanted)).To(Equal(endsOf(all, infrav1.UpgradeSucceeded)))
+	})
+
 	It("go on without one whose node is paused, which is upgraded when it is approved", func(ctx SpecContext) {
 		const held = "cp-2"
 		Expect(cluster.PatchUpgradeOption(ctx, `{"strategy":{"mode":"manual","pauseNodes":["`+nodeOf(ctx, cluster, held)+`"]}}`)).To(Succeed())

@@ -62,6 +62,25 @@ var _ = Describe("The OS within Rancher's drain", Ordered, func() {
 		Expect(cluster.Attempts(ctx)).To(HaveLen(len(attempts)))
 	})
 
+	It("goes by the stages of an ElementalClusterUpgrade, for which Rancher waits", func(ctx SpecContext) {
+		wanted, workers := suite.Push(ctx, cluster, image.OS{}), rancher.DeploymentName(cluster.Options.Name, scenario.Deployment)
+		Expect(cluster.ApplyUpgrade(ctx, "rancher", wanted, `  order:
+  - {pools: [control-plane]}
+  - {pools: [`+workers+`], nodes: 1, soakSeconds: 30}
+  - {pools: ["*"]}
+`)).To(Succeed())
+		Eventually(cluster.Upgrade, patience, look).WithContext(ctx).WithArguments("rancher").Should(HaveField("Status.Message",
+			And(HavePrefix("ElementalMachineTemplate "), ContainSubstring("raise spec.rkeConfig.provisionGeneration"))))
+		Consistently(ends, calm, look).WithContext(ctx).WithArguments(cluster, wanted).Should(BeEmpty())
+
+		roll(ctx, cluster)
+		_, err := cluster.AwaitMessage(ctx, wanted, "Admit", "waiting for ElementalClusterUpgrade rancher: stage "+workers+" (nodes: 1) is done, and it soaks until ")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
+		Eventually(cluster.Upgrade, patience, look).WithContext(ctx).WithArguments("rancher").Should(HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded))
+		Expect(ends(ctx, cluster, wanted)).To(And(HaveLen(3), HaveEach(infrav1.UpgradeSucceeded)))
+	})
+
 	It("has Rancher wait where an image is bad, and goes on with the next one in the same drain", func(ctx SpecContext) {
 		bad := patch(ctx, cluster, image.OS{Boot: source.BootUnhealthy}, scenario.Deployment)
 		roll(ctx, cluster)
