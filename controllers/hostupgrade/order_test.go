@@ -82,6 +82,20 @@ var _ = Describe("An attempt in a Cluster that is upgraded in an order", func() 
 		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
 	})
 
+	It("gets the digest that the order has, whatever its rollout was pinned to", func(ctx SpecContext) {
+		begin(ctx, newImage, func(u *infrav1.ElementalClusterUpgrade) {
+			u.Annotations = map[string]string{infrav1.ResolvedDigestAnnotation: newDigest}
+		})
+		change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(t *infrav1.ElementalMachineTemplate) {
+			t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: "sha256:moved"}
+		})
+		w.drive(ctx, w.isAt(ctx, "Reboot"))
+		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(HaveField("Digest", newDigest))
+		w.drive(ctx, nil)
+		Expect(w.status(ctx)).To(And(HaveField("Phase", infrav1.UpgradeSucceeded), HaveField("Digest", newDigest)))
+		Expect(w.marks(ctx).Pin).To(Equal(newDigest))
+	})
+
 	It("is held by one that was cancelled before, until its template says so no more", func(ctx SpecContext) {
 		template := get(ctx, w, templateName, &infrav1.ElementalMachineTemplate{})
 		held := template.DeepCopy()
