@@ -31,18 +31,37 @@ func (p *Plan) AgainstRancher() string {
 	if !p.RancherDrains {
 		return ""
 	}
-	isKept, begun := true, false
+	begun := false
 	for _, stage := range p.Stages {
-		first, workers := len(namesOf(stage.Pools, isFirst)), len(namesOf(stage.Pools, isWorker))
-		splits := first > 0 && first < len(namesOf(p.Pools, isFirst)) || workers > 0 && workers < len(namesOf(p.Pools, isWorker))
-		isKept = isKept && !splits && (first == 0 || workers > 0 || !begun)
-		begun = begun || workers > 0
+		first, workers := p.share(stage, isFirst), p.share(stage, isWorker)
+		if first == some || workers == some || first == every && begun && workers == none {
+			return p.rancherPicks()
+		}
+		begun = begun || workers == every
 	}
-	if isKept {
-		return ""
-	}
+	return ""
+}
+
+func (p *Plan) rancherPicks() string {
 	return fmt.Sprintf("Rancher drains the nodes of Cluster %s in an order of its own, those of %s before all others. In spec.order a stage is for these pools, "+
 		"or for all others: leave spec.order out, or name them by %q after these", p.Upgrade.Spec.ClusterName, strings.Join(namesOf(p.Pools, isFirst), ", "), allPools)
+}
+
+// How many of the pools of a kind a stage has.
+const (
+	none = iota
+	some
+	every
+)
+
+func (p *Plan) share(stage Stage, is func(Pool) bool) int {
+	switch len(namesOf(stage.Pools, is)) {
+	case 0:
+		return none
+	case len(namesOf(p.Pools, is)):
+		return every
+	}
+	return some
 }
 
 // isFirst reports whether Rancher drains the nodes of a pool before the workers.

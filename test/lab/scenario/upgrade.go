@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,12 +18,8 @@ import (
 // ApplyUpgrade applies an ElementalClusterUpgrade as a person does. Spec is the YAML of what it has besides the Cluster and the image, indented by
 // two.
 func (c *Cluster) ApplyUpgrade(ctx context.Context, name string, wanted image.Image, spec string) error {
-	file, err := os.CreateTemp("", name+"-*.yaml")
-	if err != nil {
-		return fmt.Errorf("creating the manifest of ElementalClusterUpgrade %s: %w", name, err)
-	}
-	defer os.Remove(file.Name())
-	_, err = fmt.Fprintf(file, `apiVersion: %s
+	file := filepath.Join(c.Lab.Dir(), c.Options.Name+"-"+name+".yaml")
+	manifest := fmt.Sprintf(`apiVersion: %s
 kind: ElementalClusterUpgrade
 metadata:
   name: %s
@@ -32,13 +29,10 @@ spec:
   osVersion:
     imageURI: %s
 %s`, infrav1.GroupVersion, name, c.Namespace(), c.Options.Name, wanted.URI(), spec)
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
 		return fmt.Errorf("writing the manifest of ElementalClusterUpgrade %s: %w", name, err)
 	}
-	_, err = c.Kubectl(ctx, "apply", "--filename", file.Name())
+	_, err := c.Kubectl(ctx, "apply", "--filename", file)
 	return err
 }
 
