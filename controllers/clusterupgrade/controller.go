@@ -69,7 +69,7 @@ type Reconciler struct {
 
 // SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
-	toUpgrades := handler.EnqueueRequestsFromMapFunc(r.upgradesOf)
+	toUpgrades := changed.AfterMoment(r.upgradesOf) // a plan has all Machines of a Cluster
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.ElementalClusterUpgrade{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter), changed.Changed(seen))).
