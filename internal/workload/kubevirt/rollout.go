@@ -34,6 +34,20 @@ func Unsupported(k *kubevirtv1.KubeVirt, wanted string) string {
 	return ""
 }
 
+// OperatorBehind says that virt-operator is older than a version, which it has to be upgraded to first: it may lack rights, and the manifests, that the
+// version needs. Empty if it is not.
+func OperatorBehind(k *kubevirtv1.KubeVirt, wanted string) string {
+	to, err := version.ParseSemantic(wanted)
+	if err != nil {
+		return fmt.Sprintf("%q is not a version of KubeVirt: write it as in \"v1.8.4\"", wanted)
+	}
+	operator, err := version.ParseSemantic(k.Status.OperatorVersion)
+	if err == nil && operator.AtLeast(to) {
+		return ""
+	}
+	return fmt.Sprintf("virt-operator of %s is %s: apply the manifests of virt-operator %s", nameOf(k), cmp.Or(k.Status.OperatorVersion, "of no known version"), wanted)
+}
+
 // NotRolledOut says what of KubeVirt, or of the DaemonSet virt-handler, is not at a version yet; empty if all is. The phase is not looked at: it is
 // Deployed during a roll-out, too, and after one that failed.
 // Source of the fields: KubeVirt 1.7 and 1.8, virt-operator.

@@ -32,6 +32,17 @@ var _ = DescribeTable("Whether KubeVirt may be upgraded to a version", func(obse
 	Entry("what is no version", "v1.7.0", "latest", `"latest" is not a version of KubeVirt`),
 )
 
+var _ = DescribeTable("Whether virt-operator has to be upgraded before KubeVirt may be upgraded", func(operator, expected string) {
+	k := &kubevirtv1.KubeVirt{ObjectMeta: metav1.ObjectMeta{Namespace: "kubevirt", Name: "kubevirt"}}
+	k.Status.OperatorVersion = operator
+	Expect(OperatorBehind(k, "v1.8.4")).To(Equal(expected))
+},
+	Entry("it has the version", "v1.8.4", ""),
+	Entry("it is newer", "v1.9.0", ""),
+	Entry("it is older", "v1.7.0", "virt-operator of KubeVirt kubevirt/kubevirt is v1.7.0: apply the manifests of virt-operator v1.8.4"),
+	Entry("it is not reported", "", "virt-operator of KubeVirt kubevirt/kubevirt is of no known version: apply the manifests of virt-operator v1.8.4"),
+)
+
 var _ = DescribeTable("What of a roll-out of KubeVirt is not done", func(change func(*kubevirtv1.KubeVirt, *appsv1.DaemonSet), expected string) {
 	k := &kubevirtv1.KubeVirt{ObjectMeta: metav1.ObjectMeta{Namespace: "kubevirt", Name: "kubevirt", Generation: 3}}
 	k.Status = kubevirtv1.KubeVirtStatus{
