@@ -14,6 +14,7 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName",message="the Cluster is immutable: create another ElementalClusterUpgrade"
 // +kubebuilder:validation:XValidation:rule="self.osVersion == oldSelf.osVersion",message="the OS is immutable: cancel this ElementalClusterUpgrade, and create another"
+// +kubebuilder:validation:XValidation:rule="has(self.kubeVirt) == has(oldSelf.kubeVirt) && (!has(self.kubeVirt) || self.kubeVirt == oldSelf.kubeVirt)",message="kubeVirt is immutable: cancel this ElementalClusterUpgrade, and create another"
 // +kubebuilder:validation:XValidation:rule="has(self.order) == has(oldSelf.order) && (!has(self.order) || self.order == oldSelf.order)",message="the order is immutable: cancel this ElementalClusterUpgrade, and create another"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="a cancelled upgrade does not go on: create another ElementalClusterUpgrade"
 // +kubebuilder:validation:XValidation:rule="!has(self.gates) || self.gates.size() == 0 || has(self.gateServiceAccount)",message="gates read the workload cluster as a ServiceAccount of it: set gateServiceAccount"
@@ -34,6 +35,10 @@ type ElementalClusterUpgradeSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Order []PoolStage `json:"order,omitempty"`
+
+	// kubeVirt has KubeVirt in the workload cluster upgraded before the first node. Default: it is left alone.
+	// +optional
+	KubeVirt *ClusterKubeVirt `json:"kubeVirt,omitempty"`
 
 	// windows in which templates are changed and nodes begun. A node is not begun where, by the slowest one so far, it would not be done when
 	// the window closes; one that has been begun is finished. Default: always.
@@ -69,6 +74,33 @@ type ElementalClusterUpgradeSpec struct {
 	// +kubebuilder:default=Hold
 	OnCancel CancelPolicy `json:"onCancel,omitempty"`
 }
+
+// ClusterKubeVirt is the KubeVirt of an ElementalClusterUpgrade.
+type ClusterKubeVirt struct {
+	// version that KubeVirt is to have, as in "v1.8.4": that of spec.imageTag of the KubeVirt where it has one, and that of virt-operator otherwise. KubeVirt
+	// supports upgrades by one minor version. Virt-operator is upgraded by a person before.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`
+	Version string `json:"version"`
+
+	// workloads is when virtual machines that run come to launchers of that version. AfterNodes: KubeVirt updates none by itself until all nodes are done, so
+	// that each is migrated once, when its node is evacuated. BeforeNodes: KubeVirt updates all of them before the first node. Default AfterNodes.
+	// +optional
+	// +kubebuilder:default=AfterNodes
+	Workloads KubeVirtWorkloads `json:"workloads,omitempty"`
+}
+
+// KubeVirtWorkloads is when virtual machines that run come to launchers of another version.
+//
+// +kubebuilder:validation:Enum=AfterNodes;BeforeNodes
+type KubeVirtWorkloads string
+
+const (
+	// WorkloadsAfterNodes has KubeVirt update no virtual machine by itself until all nodes are done.
+	WorkloadsAfterNodes KubeVirtWorkloads = "AfterNodes"
+	// WorkloadsBeforeNodes has KubeVirt update all virtual machines before the first node.
+	WorkloadsBeforeNodes KubeVirtWorkloads = "BeforeNodes"
+)
 
 // ClusterOSVersion is the OS of an ElementalClusterUpgrade.
 //

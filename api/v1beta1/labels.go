@@ -182,6 +182,10 @@ const (
 	// HeldByAnnotation on an ElementalMachineTemplate clone names the ElementalClusterUpgrade that was cancelled before all nodes had begun
 	// that are rolled out to the clone. None of them begins before it is removed, which another ElementalClusterUpgrade for the same OS does.
 	HeldByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-held-by"
+
+	// HeldWorkloadsAnnotation is on the KubeVirt of a workload cluster while an ElementalClusterUpgrade keeps it from updating virtual machines by itself: the
+	// workloadUpdateMethods that it had, and the imageTag that the upgrade has set, as JSON. The methods are put back when the nodes are done, or the upgrade ends.
+	HeldWorkloadsAnnotation = "infrastructure.cluster.x-k8s.io/elemental-held-workload-updates"
 	// GateOfLabel on a Job of a workload cluster is the UID of the ElementalClusterUpgrade whose gate it is.
 	GateOfLabel = "infrastructure.cluster.x-k8s.io/elemental-gate-of"
 	// GateNameLabel on a Job of a workload cluster names the gate.

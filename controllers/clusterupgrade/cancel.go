@@ -4,6 +4,7 @@
 package clusterupgrade
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -33,12 +34,7 @@ func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, e
 		r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "cancelled"+working)
 		return ctrl.Result{RequeueAfter: retry}, nil
 	}
-	// What is reverted is held, too: until the owners refer to the former OS again, attempts at this one would go on.
-	isRevert := o.isRevert()
-	why, err := r.hold(ctx, o)
-	if err == nil && isRevert {
-		why, err = r.revert(ctx, o)
-	}
+	why, err := r.letGo(ctx, o)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -52,7 +48,7 @@ func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, e
 	nodes, done := o.plan.Targets()
 	message := fmt.Sprintf("%d of %d nodes run %s; the others are held until their templates are changed, or another ElementalClusterUpgrade is created",
 		done, nodes, clusterupgrade.Image(o.upgrade))
-	if isRevert {
+	if o.isRevert() {
 		message, err = reverted(o.upgrade)
 	}
 	if err != nil {
@@ -70,6 +66,20 @@ func (o *observation) isRevert() bool {
 	return o.upgrade.Spec.Cancel && o.upgrade.Spec.OnCancel == infrav1.CancelRevert && o.upgrade.DeletionTimestamp.IsZero()
 }
 
+// letGo holds the nodes that have not begun, or puts their templates back, gives KubeVirt its workload updates back, and says what it waits for. What is
+// reverted is held, too: until the owners refer to the former OS again, attempts at this one would go on.
+func (r *Reconciler) letGo(ctx context.Context, o *observation) (string, error) {
+	held, err := r.hold(ctx, o)
+	if err == nil && o.isRevert() {
+		held, err = r.revert(ctx, o)
+	}
+	if err != nil {
+		return "", err
+	}
+	unrestored, err := r.restoreWorkloads(ctx, o)
+	return cmp.Or(held, unrestored), err
+}
+
 // reverted says what was put back. An upgrade to an OS that the templates had before has changed nothing, whoever changed it.
 func reverted(upgrade *infrav1.ElementalClusterUpgrade) (string, error) {
 	known, err := formerOf(upgrade)
@@ -80,19 +90,30 @@ func reverted(upgrade *infrav1.ElementalClusterUpgrade) (string, error) {
 		clusterupgrade.Image(upgrade)), nil
 }
 
-// makeWay ends an upgrade when another one governs. What it has begun to roll out is held before, unless the other one takes that.
+// makeWay ends an upgrade when another one governs.
 func (r *Reconciler) makeWay(ctx context.Context, o *observation, governing *infrav1.ElementalClusterUpgrade) (ctrl.Result, error) {
-	if !osversion.SameImage(clusterupgrade.Image(governing), clusterupgrade.Image(o.upgrade)) {
-		if why, err := r.hold(ctx, o); err != nil || why != "" {
-			r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "ElementalClusterUpgrade "+governing.Name+" takes its place; "+why)
-			return ctrl.Result{RequeueAfter: retry}, err
-		}
-		if err := r.dropOrders(ctx, o, r.APIReader); err != nil {
-			return ctrl.Result{}, err
-		}
+	if why, err := r.handOver(ctx, o, governing); err != nil || why != "" {
+		r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "ElementalClusterUpgrade "+governing.Name+" takes its place; "+why)
+		return ctrl.Result{RequeueAfter: retry}, err
 	}
 	r.end(o.upgrade, infrav1.ClusterUpgradeSuperseded, "ElementalClusterUpgrade "+governing.Name+" was created after it")
 	return ctrl.Result{}, nil
+}
+
+// handOver holds what the upgrade has begun to roll out, and gives KubeVirt its workload updates back, unless the other one takes that.
+func (r *Reconciler) handOver(ctx context.Context, o *observation, to *infrav1.ElementalClusterUpgrade) (string, error) {
+	if to.Spec.KubeVirt == nil {
+		if why, err := r.restoreWorkloads(ctx, o); err != nil || why != "" {
+			return why, err
+		}
+	}
+	if osversion.SameImage(clusterupgrade.Image(to), clusterupgrade.Image(o.upgrade)) {
+		return "", nil
+	}
+	if why, err := r.hold(ctx, o); err != nil || why != "" {
+		return why, err
+	}
+	return "", r.dropOrders(ctx, o, r.APIReader)
 }
 
 // hold marks what is being rolled out to nodes that have not been begun, and says what keeps it from that: a template that was changed and is

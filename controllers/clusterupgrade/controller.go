@@ -57,8 +57,10 @@ type Reconciler struct {
 	Client client.Client
 	// APIReader reads live: an upgrade that has ended must not start again.
 	APIReader client.Reader
-	// Workload opens workload clusters, for gates.
+	// Workload opens workload clusters, for gates and KubeVirt.
 	Workload workload.Connector
+	// KubeVirt is the upgrade of a workload cluster's KubeVirt to a version; live reads and writes that cluster without a cache.
+	KubeVirt func(live client.Client, version string) KubeVirt
 	// Recorder of events.
 	Recorder events.EventRecorder
 	// Clock is the time.

@@ -57,15 +57,13 @@ func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Res
 
 // isFetched reports whether the stage is recorded as done, or the cluster does not want it.
 func (o *observation) isFetched() bool {
-	recorded := o.plan.Recorded(stagePrefetch)
-	return recorded != nil && recorded.CompletionTime != nil ||
-		o.elemental.Spec.NodeUpgradeOption.WithDefaults().Prefetch == infrav1.PrefetchNone
+	return o.plan.HasCompleted(stagePrefetch) || o.elemental.Spec.NodeUpgradeOption.WithDefaults().Prefetch == infrav1.PrefetchNone
 }
 
 // heldBeforeFetch says why no host is ordered to fetch the image; empty if nothing stands against it.
 func (r *Reconciler) heldBeforeFetch(ctx context.Context, o *observation) (string, error) {
 	if o.upgrade.Spec.Paused {
-		return "paused: set spec.paused to false to go on", nil
+		return pausedText, nil
 	}
 	if o.fetch.Digest == "" {
 		return "", nil

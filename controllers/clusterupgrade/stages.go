@@ -33,6 +33,9 @@ const (
 	stageCleanup   = "Cleanup"
 )
 
+// pausedText says that the upgrade is paused.
+const pausedText = "paused: set spec.paused to false to go on"
+
 type step = sequence.Step[*observation]
 
 // observation is all that one reconcile decides on.
@@ -44,6 +47,8 @@ type observation struct {
 	plan      *clusterupgrade.Plan
 	// fetch is what stage Prefetch has found, where it was not done before.
 	fetch clusterupgrade.Fetch
+	// outdated says which virtual machines stay on former launchers, where stage Workloads was not done before.
+	outdated string
 }
 
 // advance runs the stages.
@@ -62,6 +67,9 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 	phase := infrav1.ClusterUpgradeProgressing
 	if len(o.plan.Failed()) > 0 {
 		phase = infrav1.ClusterUpgradeFailed
+		if _, err := r.restoreWorkloads(ctx, o); err != nil { // where it cannot be reached this is tried again
+			return ctrl.Result{}, err
+		}
 	}
 	r.report(upgrade, phase, fmt.Sprintf("%s (%d/%d)", report.Step, report.Index, report.Total), report.Result.Message)
 	return ctrl.Result{RequeueAfter: report.Result.After}, nil
@@ -111,18 +119,31 @@ func (r *Reconciler) lookUp(ctx context.Context, upgrade *infrav1.ElementalClust
 
 // steps are the stages of an upgrade, in their order.
 func (r *Reconciler) steps(o *observation) []step {
-	all := []step{{Name: stagePreflight, Run: r.preflight}, {Name: stagePrefetch, Run: r.prefetch}}
+	all := r.named(o.plan.Before())
 	for i, stage := range o.plan.Stages {
 		all = append(all, step{Name: stage.Name, Run: func(ctx context.Context, o *observation) (sequence.Result, error) {
 			return r.upgradePools(ctx, o, i)
 		}})
 	}
-	return append(all, step{Name: stageCleanup, Run: r.cleanUp})
+	return append(append(all, r.named(o.plan.After())...), step{Name: stageCleanup, Run: r.cleanUp})
+}
+
+// named are the stages of some names.
+func (r *Reconciler) named(names []string) []step {
+	of := map[string]func(context.Context, *observation) (sequence.Result, error){
+		stagePreflight: r.preflight, stagePrefetch: r.prefetch,
+		clusterupgrade.StageKubeVirt: r.upgradeKubeVirt, clusterupgrade.StageWorkloads: r.updateWorkloads,
+	}
+	steps := []step{}
+	for _, name := range names {
+		steps = append(steps, step{Name: name, Run: of[name]})
+	}
+	return steps
 }
 
 // preflight holds the upgrade while it could not be carried out as it is, before anything is changed.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
-	if recorded := o.plan.Recorded(stagePreflight); recorded != nil && recorded.CompletionTime != nil {
+	if o.plan.HasCompleted(stagePreflight) {
 		return sequence.Done(), nil
 	}
 	if why := o.unplannable(); why != "" {
@@ -199,7 +220,7 @@ func (r *Reconciler) heldStage(ctx context.Context, o *observation, stage cluste
 	case stage.IsDone():
 		return sequence.Wait(o.untilSoaked(), "%s", o.plan.Message(o.now)), nil
 	case o.upgrade.Spec.Paused:
-		return sequence.Wait(retry, "paused: set spec.paused to false to go on%s", o.inWork()), nil
+		return sequence.Wait(retry, "%s%s", pausedText, o.inWork()), nil
 	case len(o.plan.Failed()) > 0:
 		return sequence.Wait(retry, "%s", o.plan.Message(o.now)), nil
 	case len(stage.Unknown) > 0:

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
@@ -45,14 +46,13 @@ func (r *Reconciler) report(upgrade *infrav1.ElementalClusterUpgrade, phase infr
 
 // recordStages records how far each stage is. The time at which a stage was done is kept for as long as it is done: its soak begins there.
 func (o *observation) recordStages(report sequence.Report) {
-	recorded := []infrav1.ClusterUpgradeStage{
-		o.recordStage(stagePreflight, 1, report, slices.Contains(report.Passed, stagePreflight)), o.recordFetch(report),
-	}
-	for i, stage := range o.plan.Stages {
-		found := o.recordStage(stage.Name, i+3, report, stage.IsDone())
+	recorded := o.recordNamed(nil, o.plan.Before(), report)
+	for _, stage := range o.plan.Stages {
+		found := o.recordStage(stage.Name, len(recorded)+1, report, stage.IsDone())
 		found.Nodes, found.NodesDone = int32(stage.Nodes()), int32(stage.NodesDone())
 		recorded = append(recorded, found)
 	}
+	recorded = o.recordNamed(recorded, o.plan.After(), report)
 	o.upgrade.Status.Stages = append(recorded, o.recordStage(stageCleanup, report.Total, report, report.Completed()))
 	nodes, done := o.plan.Targets()
 	all, upToDate := int32(nodes), int32(done)
@@ -61,13 +61,19 @@ func (o *observation) recordStages(report sequence.Report) {
 	o.upgrade.Status.NextWindow = timeOrNil(o.plan.NextWindow(o.now), o.now)
 }
 
-// recordFetch records how far stage Prefetch is.
-func (o *observation) recordFetch(report sequence.Report) infrav1.ClusterUpgradeStage {
-	found := o.recordStage(stagePrefetch, 2, report, slices.Contains(report.Passed, stagePrefetch))
-	if o.fetch.Nodes > 0 || o.fetch.Without != "" {
-		found.Nodes, found.NodesDone, found.Message = int32(o.fetch.Nodes), int32(o.fetch.Fetched), condition.Message(o.fetch.Without)
+// recordNamed records how far stages that are not those of pools are, after those that are recorded.
+func (o *observation) recordNamed(recorded []infrav1.ClusterUpgradeStage, names []string, report sequence.Report) []infrav1.ClusterUpgradeStage {
+	for _, name := range names {
+		found := o.recordStage(name, len(recorded)+1, report, slices.Contains(report.Passed, name))
+		switch {
+		case name == stagePrefetch && (o.fetch.Nodes > 0 || o.fetch.Without != ""):
+			found.Nodes, found.NodesDone, found.Message = int32(o.fetch.Nodes), int32(o.fetch.Fetched), condition.Message(o.fetch.Without)
+		case name == clusterupgrade.StageWorkloads && o.outdated != "":
+			found.Message = condition.Message(o.outdated)
+		}
+		recorded = append(recorded, found)
 	}
-	return found
+	return recorded
 }
 
 // timeOrNil is a time that is to come.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/kinds"
 )
 
 var (
@@ -34,6 +35,9 @@ func TestClusterUpgrade(t *testing.T) {
 var _ = BeforeSuite(func() {
 	plane = apiserver.StartForSuite()
 	c = apiserver.NewIndexed(plane.Client, clusterview.AddIndexes)
+	workload, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(kinds.Install(ctx, workload)).To(Succeed())
 })
 
 func newNamespace() string {

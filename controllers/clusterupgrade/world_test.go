@@ -25,6 +25,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
 
 const (
@@ -45,7 +46,10 @@ type world struct {
 func newWorld() *world {
 	GinkgoHelper()
 	w := &world{namespace: newNamespace(), clock: clocktesting.NewFakePassiveClock(time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC))}
-	w.reconciler = &clusterupgrade.Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100), Clock: w.clock}
+	w.reconciler = &clusterupgrade.Reconciler{
+		Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100), Clock: w.clock,
+		KubeVirt: func(live client.Client, version string) clusterupgrade.KubeVirt { return kubevirt.Upgrade{Live: live, Version: version} },
+	}
 	cluster, elemental := ownertest.Cluster(w.namespace, "c", infrav1.NodeUpgradeOption{})
 	create(cluster, elemental)
 	w.cluster = cluster

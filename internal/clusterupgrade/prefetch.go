@@ -18,9 +18,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// StagePrefetch is the name of the stage in which all hosts fetch the image, before the first node is begun.
-const StagePrefetch = "Prefetch"
-
 // MaxFetching is how many hosts fetch the image at a time: their registry and their network serve others, too.
 const MaxFetching = 10
 
@@ -256,14 +253,4 @@ func (p *Plan) has(host *infrav1.ElementalHost) bool {
 func isNotReady(member Member) bool {
 	ready := conditions.Get(member.Machine, clusterv1.MachineNodeReadyCondition)
 	return ready != nil && ready.Status != metav1.ConditionTrue
-}
-
-// unfinished is the first stage before those of pools that is not done; empty if all are.
-func (p *Plan) unfinished() string {
-	for _, name := range []string{StagePreflight, StagePrefetch} {
-		if recorded := p.Recorded(name); recorded == nil || recorded.CompletionTime == nil {
-			return name
-		}
-	}
-	return ""
 }

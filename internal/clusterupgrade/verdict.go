@@ -16,9 +16,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// StagePreflight is the name of the stage before those of the order.
-const StagePreflight = "Preflight"
-
 // maxNamed nodes are named in a message; it is to be read at a glance.
 const maxNamed = 5
 

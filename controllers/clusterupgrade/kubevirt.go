@@ -1,0 +1,111 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterupgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+)
+
+// kubeVirtRetry is how often KubeVirt is looked at while it is in work. The manager watches nothing of it.
+const kubeVirtRetry = 5 * gateRetry / 2
+
+// KubeVirt is the upgrade of the KubeVirt of a workload cluster to a version. Nothing of it is kept outside of the workload cluster.
+type KubeVirt interface {
+	// Advance brings it one step further, and says what it waits for; empty once it is done. Before anything is changed mayBegin is asked, which
+	// says why it may not be.
+	Advance(ctx context.Context, mayBegin func() (string, error)) (string, error)
+	// Restore puts back the workload updates that Advance has held, and says why it cannot.
+	Restore(ctx context.Context) (string, error)
+	// Outdated says which virtual machines are yet to be brought to the version, and which stay at a former one. Both are empty if there are none.
+	Outdated(ctx context.Context) (waits, stay string, err error)
+}
+
+// upgradeKubeVirt before any node: its components are rolled out while all nodes are up.
+func (r *Reconciler) upgradeKubeVirt(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.plan.HasCompleted(clusterupgrade.StageKubeVirt) {
+		return sequence.Done(), nil
+	}
+	why, err := r.withKubeVirt(ctx, o, func(upgrade KubeVirt) (string, error) {
+		return upgrade.Advance(ctx, func() (string, error) { return r.notBegun(ctx, o) })
+	})
+	if err != nil || why != "" {
+		return sequence.Wait(kubeVirtRetry, "%s", why), err
+	}
+	return sequence.Done(), nil
+}
+
+// notBegun says why nothing of the workload cluster may be disrupted now.
+func (r *Reconciler) notBegun(ctx context.Context, o *observation) (string, error) {
+	if o.upgrade.Spec.Paused {
+		return pausedText, nil
+	}
+	if outside := o.plan.Outside(o.now); outside != "" {
+		return outside, nil
+	}
+	return r.closedGate(ctx, o)
+}
+
+// updateWorkloads has KubeVirt bring virtual machines to current launchers, and waits for those that it does.
+func (r *Reconciler) updateWorkloads(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.plan.HasCompleted(clusterupgrade.StageWorkloads) {
+		return sequence.Done(), nil
+	}
+	why, err := r.withKubeVirt(ctx, o, func(upgrade KubeVirt) (string, error) {
+		if why, err := upgrade.Restore(ctx); err != nil || why != "" {
+			return why, err
+		}
+		waits, stay, err := upgrade.Outdated(ctx)
+		o.outdated = stay
+		return waits, err
+	})
+	if err != nil || why != "" {
+		return sequence.Wait(kubeVirtRetry, "%s", why), err
+	}
+	return sequence.Done(), nil
+}
+
+// restoreWorkloads puts back the workload updates that the upgrade holds, and says why it cannot: nothing of KubeVirt may stay changed when an
+// upgrade ends.
+func (r *Reconciler) restoreWorkloads(ctx context.Context, o *observation) (string, error) {
+	if o.upgrade.Spec.KubeVirt == nil {
+		return "", nil
+	}
+	why, err := r.withKubeVirt(ctx, o, func(upgrade KubeVirt) (string, error) { return upgrade.Restore(ctx) })
+	if why != "" {
+		why = fmt.Sprintf("annotation %s of KubeVirt holds its workload updates, and cannot be removed: %s", infrav1.HeldWorkloadsAnnotation, why)
+	}
+	return why, err
+}
+
+// withKubeVirt does something with KubeVirt, and says why that cannot be done now.
+func (r *Reconciler) withKubeVirt(ctx context.Context, o *observation, do func(KubeVirt) (string, error)) (string, error) {
+	name := o.upgrade.Spec.ClusterName
+	cluster, err := r.Workload.Connect(ctx, client.ObjectKey{Namespace: o.upgrade.Namespace, Name: name})
+	if errors.Is(err, workload.ErrUnreachable) {
+		return workload.Unreached(name, err), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	why, err := do(r.KubeVirt(cluster.Live(), o.upgrade.Spec.KubeVirt.Version))
+	switch {
+	case apierrors.IsConflict(err):
+		return "KubeVirt is being changed by others", nil
+	case workload.IsFailure(err):
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to upgrade KubeVirt")
+		return workload.Unreached(name, err), nil
+	}
+	return why, err
+}

@@ -1,0 +1,76 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubevirt
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+)
+
+const (
+	// mostOutdated virtual machine instances are looked at. While there are more the stage waits in any case.
+	mostOutdated = 500
+	// namedOutdated of them are named in a message.
+	namedOutdated = 5
+)
+
+// Outdated says which virtual machines KubeVirt has yet to bring to current launchers, and which stay on those of the former version as it does not, or
+// cannot, update them: they come to one when a person restarts or migrates them. Both are empty if there are none. They are known by the label that
+// virt-controller gives them: status.outdatedVirtualMachineInstanceWorkloads also counts those with a pending hot-plug.
+// Source: KubeVirt 1.7, pkg/virt-controller/watch/workload-updater.
+func (u Upgrade) Outdated(ctx context.Context) (waits, stay string, err error) {
+	k, why, err := u.find(ctx)
+	if err != nil || k == nil {
+		return why, "", err
+	}
+	found := &kubevirtv1.VirtualMachineInstanceList{}
+	err = u.Live.List(ctx, found, client.HasLabels{kubevirtv1.OutdatedLauncherImageLabel}, client.Limit(mostOutdated))
+	if err != nil && !existing.IsAbsent(err) {
+		return "", "", fmt.Errorf("listing virtual machine instances with former launchers: %w", err)
+	}
+	updated, left := divided(found.Items, k.Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods)
+	if len(updated) > 0 {
+		waits = "KubeVirt brings virtual machines to launchers of its version: " + someOf(updated)
+	}
+	if len(left) > 0 {
+		stay = "KubeVirt does not bring these virtual machines to launchers of its version, until they are restarted: " + someOf(left)
+	}
+	return waits, stay, nil
+}
+
+// divided are the names of the virtual machine instances that KubeVirt updates by the methods, and of the others.
+func divided(found []kubevirtv1.VirtualMachineInstance, methods []kubevirtv1.WorkloadUpdateMethod) (updated, left []string) {
+	for i := range found {
+		vmi := &found[i]
+		switch name := vmi.Namespace + "/" + vmi.Name; {
+		case vmi.IsFinal() || vmi.DeletionTimestamp != nil:
+		case isUpdated(vmi, methods):
+			updated = append(updated, name)
+		default:
+			left = append(left, name)
+		}
+	}
+	return updated, left
+}
+
+// isUpdated reports whether KubeVirt updates a virtual machine instance by one of the methods.
+func isUpdated(vmi *kubevirtv1.VirtualMachineInstance, methods []kubevirtv1.WorkloadUpdateMethod) bool {
+	return slices.Contains(methods, kubevirtv1.WorkloadUpdateMethodEvict) ||
+		slices.Contains(methods, kubevirtv1.WorkloadUpdateMethodLiveMigrate) && vmi.IsMigratable()
+}
+
+func someOf(names []string) string {
+	slices.Sort(names)
+	if len(names) > namedOutdated {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:namedOutdated], ", "), len(names)-namedOutdated)
+	}
+	return strings.Join(names, ", ")
+}
