@@ -167,7 +167,9 @@ func addControllers(
 		&clusterupgrade.Reconciler{
 			Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, Recorder: mgr.GetEventRecorder("elementalclusterupgrade"),
 			Clock: clock.RealClock{}, WatchFilter: o.watchFilter,
-			KubeVirt: func(live client.Client, version string) clusterupgrade.KubeVirt { return kubevirt.Upgrade{Live: live, Version: version} },
+			KubeVirt: func(live client.Client, version string) clusterupgrade.KubeVirt {
+				return kubevirt.Upgrade{Live: live, Version: version}
+			},
 		},
 		&rancherdrain.Reconciler{
 			Client: kube, Live: mgr.GetAPIReader(), Drains: drains, Owners: owners, Recorder: mgr.GetEventRecorder("rancherdrain"), WatchFilter: o.watchFilter,

@@ -48,7 +48,9 @@ func newWorld() *world {
 	w := &world{namespace: newNamespace(), clock: clocktesting.NewFakePassiveClock(time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC))}
 	w.reconciler = &clusterupgrade.Reconciler{
 		Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100), Clock: w.clock,
-		KubeVirt: func(live client.Client, version string) clusterupgrade.KubeVirt { return kubevirt.Upgrade{Live: live, Version: version} },
+		KubeVirt: func(live client.Client, version string) clusterupgrade.KubeVirt {
+			return kubevirt.Upgrade{Live: live, Version: version}
+		},
 	}
 	cluster, elemental := ownertest.Cluster(w.namespace, "c", infrav1.NodeUpgradeOption{})
 	create(cluster, elemental)

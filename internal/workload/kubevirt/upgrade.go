@@ -38,13 +38,9 @@ type held struct {
 // Advance brings the upgrade one step further, and says what it waits for; empty once it is done. Before anything is changed mayBegin is asked, which
 // says why it may not be.
 func (u Upgrade) Advance(ctx context.Context, mayBegin func() (string, error)) (string, error) {
-	k, why, err := u.find(ctx)
-	if err != nil || why != "" {
-		return why, err
-	}
-	behind, err := u.behind(ctx, k)
-	if err != nil || behind == "" {
-		return "", err
+	k, behind, err := u.behind(ctx)
+	if err != nil || k == nil || behind == "" {
+		return behind, err
 	}
 	if why := u.notOurs(k, behind); why != "" {
 		return why, nil
@@ -62,13 +58,17 @@ func (u Upgrade) Advance(ctx context.Context, mayBegin func() (string, error)) (
 	return u.setVersion(ctx, k, saved, behind)
 }
 
-// behind says what of KubeVirt is not at the version; empty if all is.
-func (u Upgrade) behind(ctx context.Context, k *kubevirtv1.KubeVirt) (string, error) {
+// behind says what of the KubeVirt is not at the version, or that there is none; empty if all is.
+func (u Upgrade) behind(ctx context.Context) (*kubevirtv1.KubeVirt, string, error) {
+	k, why, err := u.find(ctx)
+	if err != nil || k == nil {
+		return nil, why, err
+	}
 	handler, err := existing.Get(ctx, u.Live, &appsv1.DaemonSet{}, k.Namespace, handlerDaemonSet)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
-	return NotRolledOut(k, handler, u.Version), nil
+	return k, NotRolledOut(k, handler, u.Version), nil
 }
 
 // notOurs says why a KubeVirt is not changed: it must not get the version, or others give it one; empty if it is.
