@@ -22,6 +22,8 @@ type Proxy struct {
 	mu sync.Mutex
 	// services by requested host:port.
 	services map[string]*service
+	// others, if set, is the address to connect to for a host:port that is no Service.
+	others func(hostPort string) string
 }
 
 // service is a server on loopback with its traffic.
@@ -59,6 +61,13 @@ func (p *Proxy) Add(name string, port int) {
 	p.services[name] = &service{port: port}
 }
 
+// RouteOthers makes the proxy connect to what is no Service too, at the address that route returns for its host:port.
+func (p *Proxy) RouteOthers(route func(hostPort string) string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.others = route
+}
+
 // Traffic with a Service so far.
 func (p *Proxy) Traffic(name string) Traffic {
 	asked := p.service(name)
@@ -74,21 +83,23 @@ func (p *Proxy) service(name string) *service {
 	return p.services[name]
 }
 
+// URL of the proxy.
+func (p *Proxy) URL() string { return "http://" + p.address }
+
 // Env makes a Go process use the proxy, except for loopback addresses.
 func (p *Proxy) Env() []string {
-	return []string{"HTTPS_PROXY=http://" + p.address, "NO_PROXY=localhost"}
+	return []string{"HTTPS_PROXY=" + p.URL(), "NO_PROXY=localhost"}
 }
 
 // Close stops accepting connections.
 func (p *Proxy) Close() { _ = p.server.Close() }
 
 func (p *Proxy) connect(answer http.ResponseWriter, request *http.Request) {
-	asked := p.service(request.Host)
-	if request.Method != http.MethodConnect || asked == nil {
-		http.Error(answer, "no such Service: "+request.Host, http.StatusBadGateway)
+	if request.Method != http.MethodConnect {
+		http.Error(answer, "only CONNECT is supported", http.StatusBadGateway)
 		return
 	}
-	server, err := net.Dial("tcp", loopback(asked.port))
+	server, err := p.dial(request.Host)
 	if err != nil {
 		http.Error(answer, err.Error(), http.StatusBadGateway)
 		return
@@ -102,7 +113,25 @@ func (p *Proxy) connect(answer http.ResponseWriter, request *http.Request) {
 		_, _ = client.Close(), server.Close()
 		return
 	}
-	join(client, &counted{Conn: server, of: asked})
+	join(client, server)
+}
+
+// dial connects to a Service, or to what is routed.
+func (p *Proxy) dial(hostPort string) (net.Conn, error) {
+	p.mu.Lock()
+	asked, others := p.services[hostPort], p.others
+	p.mu.Unlock()
+	if asked != nil {
+		server, err := net.Dial("tcp", loopback(asked.port))
+		if err != nil {
+			return nil, err
+		}
+		return &counted{Conn: server, of: asked}, nil
+	}
+	if others != nil {
+		return net.Dial("tcp", others(hostPort))
+	}
+	return nil, fmt.Errorf("no such Service: %s", hostPort)
 }
 
 // counted is a connection to a server whose bytes are counted.
