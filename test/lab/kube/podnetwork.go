@@ -16,7 +16,7 @@ const (
 	// that their processes listen on.
 	podPrefix, processPrefix = "10.", "127."
 
-	egressFile = "egress.yaml"
+	egressFile, egressSocket = "egress.yaml", "egress.sock"
 	// egress makes the API server connect to Pods by a proxy.
 	egress = `apiVersion: apiserver.k8s.io/v1beta1
 kind: EgressSelectorConfiguration
@@ -25,8 +25,8 @@ egressSelections:
   connection:
     proxyProtocol: HTTPConnect
     transport:
-      tcp:
-        url: %s
+      uds:
+        udsName: %s
 `
 )
 
@@ -47,11 +47,10 @@ func (c *Cluster) startPodNetwork() ([]string, error) {
 		return nil, nil
 	}
 	var err error
-	if c.network, err = process.NewProxy(nil); err != nil {
+	if c.network, err = process.NewRouter(c.path(egressSocket), toProcess); err != nil {
 		return nil, err
 	}
-	c.network.RouteOthers(toProcess)
-	content := fmt.Sprintf(egress, c.network.URL())
+	content := fmt.Sprintf(egress, c.path(egressSocket))
 	if err := pki.WriteFiles(c.options.Dir, map[string][]byte{egressFile: []byte(content)}); err != nil {
 		return nil, err
 	}

@@ -18,12 +18,12 @@ import (
 type Proxy struct {
 	server  *http.Server
 	address string
+	// route is the address to connect to for a host:port; nil for a proxy of Services.
+	route func(hostPort string) string
 
 	mu sync.Mutex
 	// services by requested host:port.
 	services map[string]*service
-	// others, if set, is the address to connect to for a host:port that is no Service.
-	others func(hostPort string) string
 }
 
 // service is a server on loopback with its traffic.
@@ -35,7 +35,7 @@ type service struct {
 // Traffic is the number of bytes that processes have received from a server and sent to it, TLS included.
 type Traffic struct{ Received, Sent int64 }
 
-// NewProxy starts a Proxy.
+// NewProxy starts a Proxy on loopback.
 func NewProxy(services map[string]int) (*Proxy, error) {
 	ports, err := Ports(1)
 	if err != nil {
@@ -45,13 +45,27 @@ func NewProxy(services map[string]int) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for a proxy: %w", err)
 	}
-	p := &Proxy{address: listener.Addr().String(), services: map[string]*service{}}
+	return serveProxy(listener, services, nil), nil
+}
+
+// NewRouter starts a Proxy on a Unix socket. It has no Services, and connects to the address that route returns for the
+// host:port that it is asked for.
+func NewRouter(socket string, route func(hostPort string) string) (*Proxy, error) {
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("listening for a proxy: %w", err)
+	}
+	return serveProxy(listener, nil, route), nil
+}
+
+func serveProxy(listener net.Listener, services map[string]int, route func(hostPort string) string) *Proxy {
+	p := &Proxy{address: listener.Addr().String(), services: map[string]*service{}, route: route}
 	for name, port := range services {
 		p.Add(name, port)
 	}
 	p.server = &http.Server{Handler: http.HandlerFunc(p.connect), ReadHeaderTimeout: time.Minute}
 	go func() { _ = p.server.Serve(listener) }()
-	return p, nil
+	return p
 }
 
 // Add adds a Service.
@@ -59,13 +73,6 @@ func (p *Proxy) Add(name string, port int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.services[name] = &service{port: port}
-}
-
-// RouteOthers makes the proxy connect to what is no Service too, at the address that route returns for its host:port.
-func (p *Proxy) RouteOthers(route func(hostPort string) string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.others = route
 }
 
 // Traffic with a Service so far.
@@ -83,12 +90,9 @@ func (p *Proxy) service(name string) *service {
 	return p.services[name]
 }
 
-// URL of the proxy.
-func (p *Proxy) URL() string { return "http://" + p.address }
-
 // Env makes a Go process use the proxy, except for loopback addresses.
 func (p *Proxy) Env() []string {
-	return []string{"HTTPS_PROXY=" + p.URL(), "NO_PROXY=localhost"}
+	return []string{"HTTPS_PROXY=http://" + p.address, "NO_PROXY=localhost"}
 }
 
 // Close stops accepting connections.
@@ -118,20 +122,18 @@ func (p *Proxy) connect(answer http.ResponseWriter, request *http.Request) {
 
 // dial connects to a Service, or to what is routed.
 func (p *Proxy) dial(hostPort string) (net.Conn, error) {
-	p.mu.Lock()
-	asked, others := p.services[hostPort], p.others
-	p.mu.Unlock()
-	if asked != nil {
-		server, err := net.Dial("tcp", loopback(asked.port))
-		if err != nil {
-			return nil, err
-		}
-		return &counted{Conn: server, of: asked}, nil
+	if p.route != nil {
+		return net.Dial("tcp", p.route(hostPort))
 	}
-	if others != nil {
-		return net.Dial("tcp", others(hostPort))
+	asked := p.service(hostPort)
+	if asked == nil {
+		return nil, fmt.Errorf("no such Service: %s", hostPort)
 	}
-	return nil, fmt.Errorf("no such Service: %s", hostPort)
+	server, err := net.Dial("tcp", loopback(asked.port))
+	if err != nil {
+		return nil, err
+	}
+	return &counted{Conn: server, of: asked}, nil
 }
 
 // counted is a connection to a server whose bytes are counted.
