@@ -29,6 +29,17 @@ func areRolledOut(version string) types.GomegaMatcher {
 		status := &set.Status
 		return status.ObservedGeneration == set.Generation && status.DesiredNumberScheduled == 2 &&
 			status.UpdatedNumberScheduled == 2 && status.NumberReady == 2 &&
-			set.Spec.Template.Spec.Containers[0].Image == "quay.io/kubevirt/virt-handler:"+version
+			set.Spec.Template.Spec.Containers[0].Image == handlerImage+version
 	}, BeTrue())
+}
+
+// beReady matches a Pod.
+func beReady() types.GomegaMatcher {
+	return HaveField("Status.Conditions", ContainElement(And(
+		HaveField("Type", corev1.PodReady), HaveField("Status", corev1.ConditionTrue))))
+}
+
+// haveImage matches a Pod of virt-handler of a version.
+func haveImage(version string) types.GomegaMatcher {
+	return HaveField("Spec.Containers", ContainElement(HaveField("Image", handlerImage+version)))
 }

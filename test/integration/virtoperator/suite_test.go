@@ -25,7 +25,7 @@ const (
 	patience = 5 * time.Minute
 	look     = 200 * time.Millisecond
 	// calm is how long something must not happen.
-	calm = 10 * time.Second
+	calm = 20 * time.Second
 
 	nodeOne, nodeTwo = "node-1", "node-2"
 )
