@@ -24,8 +24,9 @@ const (
 	Namespace = "kubevirt"
 	// Name of the KubeVirt object.
 	Name = "kubevirt"
-	// Version of KubeVirt, and NextVersion the one that it can be upgraded to with Options.Operator.
-	Version     = "v1.7.0"
+	// Version of KubeVirt.
+	Version = "v1.7.0"
+	// NextVersion is the one that it can be upgraded to with Options.Operator.
 	NextVersion = "v1.8.4"
 
 	// startTimeout is for all components to become ready on a busy machine.

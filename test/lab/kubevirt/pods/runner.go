@@ -167,6 +167,13 @@ func (r *Runner) play(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	case c == nil:
 		return r.start(ctx, pod)
+	}
+	return r.keep(ctx, pod, c)
+}
+
+// keep does the next step of a Pod that has a process.
+func (r *Runner) keep(ctx context.Context, pod *corev1.Pod, c *container) error {
+	switch {
 	case c.hasExited() && pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
 		return r.complete(ctx, pod, c)
 	case c.hasExited() && c.isReplaced:
