@@ -39,7 +39,7 @@ func beReady() types.GomegaMatcher {
 		HaveField("Type", corev1.PodReady), HaveField("Status", corev1.ConditionTrue))))
 }
 
-// haveImage matches a Pod of virt-handler of a version.
+// haveImage matches a Pod of virt-handler of a version, and the template of one.
 func haveImage(version string) types.GomegaMatcher {
 	return HaveField("Spec.Containers", ContainElement(HaveField("Image", handlerImage+version)))
 }
