@@ -5,8 +5,7 @@
 # usage: hack/tools/manifests.sh [kubevirt | kubevirt-operator | certmanager]
 #
 # Renders into bin/manifests what Cluster API and kwok are installed with, or KubeVirt, or what the operator of its next version
-# is applied with, or cert-manager, from the module folders
-# that the tools are built from. It is the whole kustomize output: the raw CRDs lack the labels of the provider contract.
+# is applied with, or cert-manager, from the module folders that the tools are built from. It is the whole kustomize output: the raw CRDs lack the labels of the provider contract.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
