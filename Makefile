@@ -88,6 +88,11 @@ tools-kubevirt: ## Build what a lab with virtual machines needs besides: KubeVir
 	@$(BUILD_TOOLS) kubevirt
 	@hack/tools/manifests.sh kubevirt
 
+.PHONY: tools-kubevirt-operator
+tools-kubevirt-operator: tools-kubevirt ## Build what an upgrade of KubeVirt needs besides: its operator, and the control plane of its next version
+	@$(BUILD_TOOLS) kubevirt-operator
+	@hack/tools/manifests.sh kubevirt-operator
+
 .PHONY: tools-certmanager
 tools-certmanager: ## Build what a management cluster that clusterctl installs needs besides: cert-manager's controllers
 	@$(BUILD_TOOLS) certmanager
@@ -208,7 +213,7 @@ test-unit: tools lab-binaries ## Run the tests of all packages but the integrati
 	packages=$$(go list ./...) && hack/test/unit.sh $$(echo "$$packages" | grep -Ev '^$(LAB_SUITES)$(if $(ALONGSIDE),|^$(MODULE)$(ALONGSIDE:.%=%)$$)')
 
 .PHONY: test-integration
-test-integration: tools tools-kubevirt $(if $(SHORT),,tools-certmanager) lab-binaries ## Run the integration suites on the lab, with progress (LONG=1: all of them, also on a small machine)
+test-integration: tools tools-kubevirt $(if $(SHORT),,tools-certmanager tools-kubevirt-operator) lab-binaries ## Run the integration suites on the lab, with progress (LONG=1: all of them, also on a small machine)
 	PARALLEL=$(PARALLEL) ALONGSIDE=$(ALONGSIDE) LEAVE_OUT="$(if $(SHORT),$(LONG_SUITES))" hack/test/suites.sh test/integration $(GINKGO_FLAGS)
 
 .PHONY: test-native

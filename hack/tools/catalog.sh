@@ -9,6 +9,8 @@ LAB_TOOLS="etcd kubectl kube-apiserver kube-controller-manager kube-scheduler ca
 DEV_TOOLS="controller-gen golangci-lint"
 # For a lab with virtual machines; built only when asked for.
 KUBEVIRT_TOOLS="kubevirt-manifests virt-api virt-controller"
+# For an upgrade of KubeVirt by its own operator; built only when asked for. NAME-next is of the version to upgrade to.
+KUBEVIRT_OPERATOR_TOOLS="virt-operator kubevirt-manifests-next virt-operator-next virt-api-next virt-controller-next"
 # For a management cluster that clusterctl installs; built only when asked for.
 CERTMANAGER_TOOLS="cert-manager"
 
@@ -26,9 +28,9 @@ describe_tool() {
     clusterctl) describe_capi_tool cmd/clusterctl ;;
     kwok) TOOL_MODULE=kwok TOOL_PACKAGE=sigs.k8s.io/kwok/cmd/kwok ;;
     kubevirt-manifests) TOOL_MODULE=kubevirt TOOL_PACKAGE=./cmd/kubevirt-manifests ;;
-    virt-api | virt-controller)
-      TOOL_MODULE=kubevirt TOOL_PACKAGE="kubevirt.io/kubevirt/cmd/$1"
-      stamp_version kubevirt.io/client-go/version "$(pinned_version kubevirt kubevirt.io/kubevirt)" ;;
+    virt-api | virt-controller | virt-operator) describe_kubevirt_tool kubevirt "$1" ;;
+    kubevirt-manifests-next) TOOL_MODULE=kubevirtnext TOOL_PACKAGE=./cmd/kubevirt-manifests ;;
+    virt-api-next | virt-controller-next | virt-operator-next) describe_kubevirt_tool kubevirtnext "${1%-next}" ;;
     cert-manager) TOOL_MODULE=certmanager TOOL_PACKAGE=./cmd/cert-manager ;;
     controller-gen)
       TOOL_MODULE=dev TOOL_PACKAGE=sigs.k8s.io/controller-tools/cmd/controller-gen
@@ -39,7 +41,7 @@ describe_tool() {
       add_ldflag main.commit module
       add_ldflag main.date 1970-01-01T00:00:00Z ;;
     *)
-      echo "hack/tools: no tool is called \"$1\"; known are: lab dev kubevirt certmanager all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $CERTMANAGER_TOOLS" >&2
+      echo "hack/tools: no tool is called \"$1\"; known are: lab dev kubevirt kubevirt-operator certmanager all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS" >&2
       return 1 ;;
   esac
 }
@@ -47,6 +49,12 @@ describe_tool() {
 describe_capi_tool() {
   TOOL_MODULE=capi TOOL_PACKAGE="sigs.k8s.io/cluster-api/$1"
   stamp_version sigs.k8s.io/cluster-api/version "$(pinned_version capi sigs.k8s.io/cluster-api)"
+}
+
+# describe_kubevirt_tool FOLDER COMMAND
+describe_kubevirt_tool() {
+  TOOL_MODULE=$1 TOOL_PACKAGE="kubevirt.io/kubevirt/cmd/$2"
+  stamp_version kubevirt.io/client-go/version "$(pinned_version "$1" kubevirt.io/kubevirt)"
 }
 
 # stamp_version PACKAGE VERSION fills in the variables that Kubernetes and Cluster API keep their version in. The
@@ -75,8 +83,9 @@ expand_tools() {
       lab) echo "$LAB_TOOLS" ;;
       dev) echo "$DEV_TOOLS" ;;
       kubevirt) echo "$KUBEVIRT_TOOLS" ;;
+      kubevirt-operator) echo "$KUBEVIRT_OPERATOR_TOOLS" ;;
       certmanager) echo "$CERTMANAGER_TOOLS" ;;
-      all) echo "$LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $CERTMANAGER_TOOLS" ;;
+      all) echo "$LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS" ;;
       *) echo "$name" ;;
     esac
   done

@@ -2,10 +2,10 @@
 # Copyright 2026 The Cluster API Provider Elemental Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: hack/tools/manifests.sh [kubevirt | certmanager]
+# usage: hack/tools/manifests.sh [kubevirt | kubevirt-operator | certmanager]
 #
-# Renders into bin/manifests what Cluster API and kwok are installed with, or KubeVirt, or cert-manager, from the module folders
-# that the tools are built from. It is the whole kustomize output: the raw CRDs lack the labels of the provider contract.
+# Renders into bin/manifests what Cluster API and kwok are installed with, or KubeVirt, or what the operator of its next version
+# is applied with, or cert-manager, from the module folders that the tools are built from. It is the whole kustomize output: the raw CRDs lack the labels of the provider contract.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -23,7 +23,8 @@ main() {
   trap clean_up EXIT
   mkdir -p "$MANIFESTS_OUT/.tmp"
   case "${1:-}" in
-    kubevirt) render_kubevirt; return ;;
+    kubevirt) render_kubevirt kubevirt.yaml kubevirt-manifests; return ;;
+    kubevirt-operator) render_kubevirt kubevirt-next.yaml kubevirt-manifests-next; return ;;
     certmanager) collect cert-manager-crds.yaml certmanager $CERTMANAGER deploy/crds; return ;;
   esac
   render core.yaml capi $CAPI core/config/default
@@ -44,12 +45,12 @@ render() {
   replace "$file" "$key" kustomize_all "$(module_folder "$folder" "$module")" "$@"
 }
 
-# render_kubevirt writes what KubeVirt's own generators say, unless it is current.
+# render_kubevirt FILE TOOL writes what KubeVirt's own generators say, unless it is current.
 render_kubevirt() {
   local key
-  key=$(hash_of "$TOOLS_BIN/.stamps/kubevirt-manifests" "$TOOLS_SRC/manifests.sh")
-  is_stamped "$MANIFESTS_OUT/kubevirt.yaml" "$key" && return
-  replace kubevirt.yaml "$key" "$TOOLS_BIN/kubevirt-manifests"
+  key=$(hash_of "$TOOLS_BIN/.stamps/$2" "$TOOLS_SRC/manifests.sh")
+  is_stamped "$MANIFESTS_OUT/$1" "$key" && return
+  replace "$1" "$key" "$TOOLS_BIN/$2"
 }
 
 # replace FILE KEY COMMAND... makes what a command prints the content of a file, whole.

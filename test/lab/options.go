@@ -53,6 +53,10 @@ type Options struct {
 	// KubeVirt installs KubeVirt on the workload clusters and lets hosts run virtual machines. It requires 'make
 	// tools-kubevirt'.
 	KubeVirt bool
+	// VirtOperator installs KubeVirt by its real operator, which can be upgraded; it implies KubeVirt. KubeVirt is deployed
+	// after the first Nodes have joined: see kubevirt.KubeVirt.AwaitDeployed. It requires 'make tools-kubevirt-operator' and
+	// Linux.
+	VirtOperator bool
 	// RKE2 runs the managers of CAPRKE2, Cluster API's provider for RKE2, too. It requires rke2.Dir.
 	RKE2 bool
 	// Rancher plays Rancher in the management cluster; see package rancher.
@@ -106,6 +110,7 @@ func (o *Options) complete() error {
 	if o.NodeSize == nil {
 		o.NodeSize = kubelet.Allocatable()
 	}
+	o.KubeVirt = o.KubeVirt || o.VirtOperator
 	if o.KubeVirt {
 		o.NodeSize = kubevirt.Devices(o.NodeSize)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/hypervisor"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/pods"
 )
 
 // Users of Cluster API and our manager in the workload cluster, where they share a kubeconfig.
@@ -90,8 +91,8 @@ func (l *Lab) newWorkload(ctx context.Context, name string) (*Workload, error) {
 		Name: name, Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
 		Controllers: workloadControllers(), Pods: true, PodStages: l.options.manifest("kwok-stages.yaml"), Died: l.died,
 	}
-	if l.options.KubeVirt {
-		options.PlayedElsewhere = hypervisor.LauncherSelector
+	if err := l.prepareKubeVirt(&options); err != nil {
+		return nil, err
 	}
 	cluster, err := kube.Start(ctx, options)
 	if err != nil {
@@ -111,13 +112,29 @@ func (l *Lab) newWorkload(ctx context.Context, name string) (*Workload, error) {
 	return workload, nil
 }
 
+// prepareKubeVirt makes a cluster one that KubeVirt can be installed on.
+func (l *Lab) prepareKubeVirt(options *kube.Options) error {
+	if l.options.VirtOperator {
+		played, err := pods.Selector(hypervisor.Launcher)
+		if err != nil {
+			return err
+		}
+		options.PlayedElsewhere, options.PodNetwork = played.String(), true
+		// The last annotates each Node, without which a policy of the operator fails.
+		options.Controllers = append(options.Controllers, "job-controller", "endpointslice-controller", "ttl-controller")
+	} else if l.options.KubeVirt {
+		options.PlayedElsewhere = hypervisor.LauncherSelector
+	}
+	return nil
+}
+
 func (l *Lab) startKubeVirt(ctx context.Context, workload *Workload, dir string) error {
 	if !l.options.KubeVirt {
 		return nil
 	}
 	started, err := kubevirt.Start(ctx, kubevirt.Options{
 		Cluster: workload.Cluster, Kube: workload.Kube, Dir: dir, Binaries: filepath.Dir(l.options.tool("virt-api")),
-		Manifests: l.options.manifest("kubevirt.yaml"), Died: l.died,
+		Manifests: l.options.manifest(""), Operator: l.options.VirtOperator, Died: l.died,
 	})
 	if err != nil {
 		return err

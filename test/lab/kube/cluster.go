@@ -49,6 +49,9 @@ type Options struct {
 	PodStages string
 	// PlayedElsewhere selects, by label, the Pods that are not left to kwok. Default: none.
 	PlayedElsewhere string
+	// PodNetwork lets the API server reach Pods that are processes of this machine by their Services: see PodIP. It requires
+	// Linux, where all of 127.0.0.0/8 is this machine.
+	PodNetwork bool
 	// Died is called when a process exits unexpectedly.
 	Died func(failure error)
 }
@@ -61,6 +64,8 @@ type Cluster struct {
 	processes []*process.Process
 	etcd      *process.Process
 	etcdURL   string
+	// network connects the API server to Pods; nil without Options.PodNetwork.
+	network *process.Proxy
 	// APIServer can be killed and restarted.
 	APIServer *process.Process
 }
@@ -83,6 +88,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 func (c *Cluster) Stop() {
 	for i := len(c.processes) - 1; i >= 0; i-- {
 		c.processes[i].Stop()
+	}
+	if c.network != nil {
+		c.network.Close()
 	}
 }
 

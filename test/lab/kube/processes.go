@@ -37,7 +37,11 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 	if err := pki.WriteFiles(c.options.Dir, map[string][]byte{"audit-policy.yaml": auditPolicy}); err != nil {
 		return err
 	}
-	c.APIServer, err = c.run("kube-apiserver",
+	network, err := c.startPodNetwork()
+	if err != nil {
+		return err
+	}
+	c.APIServer, err = c.run("kube-apiserver", append(network,
 		"--etcd-servers=http://127.0.0.1:"+strconv.Itoa(ports[0]),
 		"--secure-port="+strconv.Itoa(c.port),
 		"--bind-address=127.0.0.1",
@@ -71,7 +75,7 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 		"--shutdown-delay-duration=0s",
 		// Watches end immediately when a lab stops, rather than after a minute.
 		"--shutdown-watch-termination-grace-period=1s",
-	)
+	)...)
 	if err != nil {
 		return err
 	}

@@ -7,5 +7,6 @@
 // KubeVirt's operator generates.
 //
 // Simulated are the operator (the KubeVirt object reports healthy until a test changes it; see operator.go) and what
-// virt-handler and virt-launcher do on each host (package hypervisor).
+// virt-handler and virt-launcher do on each host (package hypervisor). With Options.Operator the operator is real, too, and
+// installs all else: its Pods, and those of virt-api and virt-controller, are processes (package pods).
 package kubevirt

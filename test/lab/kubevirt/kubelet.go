@@ -30,6 +30,11 @@ func (k *Kubelet) Run(ctx context.Context, boot kubelet.Boot) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
+		select {
+		case <-k.kubevirt.playable:
+		case <-ctx.Done():
+			return
+		}
 		k.kubevirt.Hypervisor.Run(ctx, boot.Join.NodeName, boot.BootID)
 	}()
 	k.Writer.Run(ctx, boot)

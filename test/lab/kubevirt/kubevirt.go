@@ -15,6 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/hypervisor"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/pods"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
@@ -25,6 +26,8 @@ const (
 	Name = "kubevirt"
 	// Version of KubeVirt.
 	Version = "v1.7.0"
+	// NextVersion is the one that it can be upgraded to with Options.Operator.
+	NextVersion = "v1.8.4"
 
 	// startTimeout is for all components to become ready on a busy machine.
 	startTimeout = 3 * time.Minute
@@ -39,7 +42,11 @@ type Options struct {
 	Kube client.WithWatch
 	// Dir for its files.
 	Dir string
-	// Binaries is the folder with virt-api and virt-controller, Manifests the file that the generator wrote.
+	// Operator runs the real virt-operator, which installs all else. It requires a cluster with kube.Options.PodNetwork, its
+	// controllers for DaemonSets, Deployments, Jobs, EndpointSlices and the TTL of Nodes, and that kwok does not handle the Pods of
+	// package pods either.
+	Operator bool
+	// Binaries is the folder with virt-api and virt-controller, and Manifests the one with what their generators wrote.
 	Binaries, Manifests string
 	// Died is called when a process exits unexpectedly.
 	Died func(failure error)
@@ -51,21 +58,34 @@ type KubeVirt struct {
 	manifests capi.Manifests
 	api, main endpoint
 
-	// API is virt-api and Controller virt-controller. Each can be killed, frozen and restarted.
+	// API is virt-api and Controller virt-controller. Each can be killed, frozen and restarted. With Options.Operator they
+	// are nil, and Pods are the processes.
 	API, Controller *process.Process
-	// Hypervisor simulates virt-handler and virt-launcher on the hosts.
+	// Pods runs the Pods of virt-operator, virt-api and virt-controller; nil without Options.Operator.
+	Pods *pods.Runner
+	// Hypervisor simulates virt-handler and virt-launcher on the hosts. With Options.Operator it is started when the
+	// operator has made KubeVirt's kinds.
 	Hypervisor *hypervisor.Hypervisor
+
+	// playable is closed when Hypervisor is set; stop ends waiting for that, and stopped is closed when it has ended.
+	playable, stopped chan struct{}
+	stop              context.CancelFunc
 }
 
 // Start installs KubeVirt and returns once virt-api serves and virt-controller leads. No node can run a
-// virtual machine yet: see Kubelet.
+// virtual machine yet: see Kubelet. With Options.Operator it returns at once, because the operator's Pod needs a Node: see
+// AwaitDeployed.
 func Start(ctx context.Context, options Options) (*KubeVirt, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	k := &KubeVirt{options: options}
-	for _, step := range []func(context.Context) error{
+	k := &KubeVirt{options: options, playable: make(chan struct{})}
+	steps := []func(context.Context) error{
 		k.load, k.installObjects, k.deploy, k.trust, k.startProcesses, k.installWebhooks, k.startHypervisor, k.awaitSubresources,
-	} {
+	}
+	if options.Operator {
+		steps = []func(context.Context) error{k.load, k.installOperator, k.createKubeVirt, k.startPods, k.awaitKinds}
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			k.Stop()
 			return nil, fmt.Errorf("starting KubeVirt: %w", err)
@@ -79,7 +99,7 @@ func (k *KubeVirt) load(context.Context) error {
 	if _, err := os.Stat(k.binary(virtAPI)); err != nil {
 		return fmt.Errorf("%s is not built: run 'make tools-kubevirt'", virtAPI)
 	}
-	manifests, err := capi.Load(k.options.Manifests)
+	manifests, err := capi.Load(filepath.Join(k.options.Manifests, "kubevirt.yaml"))
 	if err != nil {
 		return err
 	}
@@ -102,14 +122,26 @@ func (k *KubeVirt) startHypervisor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.Hypervisor, err = hypervisor.Start(ctx, hypervisor.Options{
-		Handler: handler, Kubelet: launchers, Log: k.path("hypervisor.log"),
-	})
+	options := hypervisor.Options{Handler: handler, Kubelet: launchers, Log: k.path("hypervisor.log")}
+	if k.options.Operator {
+		options.HandlerOn = k.handlerOn
+	}
+	k.Hypervisor, err = hypervisor.Start(ctx, options)
+	if err == nil {
+		close(k.playable)
+	}
 	return err
 }
 
 // Stop stops all components.
 func (k *KubeVirt) Stop() {
+	if k.stop != nil {
+		k.stop()
+		<-k.stopped
+	}
+	if k.Pods != nil {
+		k.Pods.Stop()
+	}
 	if k.Hypervisor != nil {
 		k.Hypervisor.Stop()
 	}

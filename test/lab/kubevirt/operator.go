@@ -35,28 +35,46 @@ func (k *KubeVirt) deploy(ctx context.Context) error {
 	return k.Report(ctx, Healthy)
 }
 
-// Configure changes the spec of the KubeVirt object, as `kubectl edit kubevirt` would, and sets its observed
-// generation. virt-api and virt-controller follow within about a second.
+// Configure changes the configuration of the KubeVirt object, as `kubectl edit kubevirt` would, and, without
+// Options.Operator, sets its observed generation. virt-api and virt-controller follow within about a second.
 func (k *KubeVirt) Configure(ctx context.Context, change func(*kubevirtv1.KubeVirtConfiguration)) error {
-	object := &kubevirtv1.KubeVirt{}
+	if err := k.Edit(ctx, func(spec *kubevirtv1.KubeVirtSpec) { change(&spec.Configuration) }); err != nil || k.options.Operator {
+		return err
+	}
+	return k.Report(ctx, func(object *kubevirtv1.KubeVirt) { object.Status.ObservedGeneration = ptr.To(object.Generation) })
+}
+
+// Edit changes the spec of the KubeVirt object, as `kubectl edit kubevirt` would.
+func (k *KubeVirt) Edit(ctx context.Context, change func(*kubevirtv1.KubeVirtSpec)) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := k.options.Kube.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: Name}, object); err != nil {
+		object, err := k.Look(ctx)
+		if err != nil {
 			return err
 		}
-		change(&object.Spec.Configuration)
+		change(&object.Spec)
 		return k.options.Kube.Update(ctx, object)
 	})
 	if err != nil {
 		return fmt.Errorf("configuring KubeVirt: %w", err)
 	}
-	return k.Report(ctx, func(object *kubevirtv1.KubeVirt) { object.Status.ObservedGeneration = ptr.To(object.Generation) })
+	return nil
 }
 
-// Report changes the status of the KubeVirt object. Nothing reverts it: call it with Healthy in the end.
-func (k *KubeVirt) Report(ctx context.Context, change func(*kubevirtv1.KubeVirt)) error {
+// Look reads the KubeVirt object.
+func (k *KubeVirt) Look(ctx context.Context) (*kubevirtv1.KubeVirt, error) {
 	object := &kubevirtv1.KubeVirt{}
+	if err := k.options.Kube.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: Name}, object); err != nil {
+		return nil, fmt.Errorf("reading KubeVirt %s/%s: %w", Namespace, Name, err)
+	}
+	return object, nil
+}
+
+// Report changes the status of the KubeVirt object, without Options.Operator. Nothing reverts it: call it with Healthy in
+// the end.
+func (k *KubeVirt) Report(ctx context.Context, change func(*kubevirtv1.KubeVirt)) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := k.options.Kube.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: Name}, object); err != nil {
+		object, err := k.Look(ctx)
+		if err != nil {
 			return err
 		}
 		change(object)
@@ -75,6 +93,7 @@ func Healthy(object *kubevirtv1.KubeVirt) {
 	object.Status.DefaultArchitecture = runtime.GOARCH
 	object.Status.OperatorVersion = Version
 	object.Status.ObservedKubeVirtVersion, object.Status.TargetKubeVirtVersion = Version, Version
+	object.Status.ObservedKubeVirtRegistry, object.Status.TargetKubeVirtRegistry = "quay.io/kubevirt", "quay.io/kubevirt"
 	object.Status.ObservedDeploymentID, object.Status.TargetDeploymentID = deploymentID, deploymentID
 	object.Status.ObservedGeneration = ptr.To(object.Generation)
 	object.Status.OutdatedVirtualMachineInstanceWorkloads = ptr.To(0)
@@ -85,16 +104,17 @@ func Healthy(object *kubevirtv1.KubeVirt) {
 	setCondition(object, kubevirtv1.KubeVirtConditionCreated, corev1.ConditionTrue, "AllResourcesCreated", "All resources were created.")
 }
 
-// Upgrading sets the status of a KubeVirt that is being upgraded to a version.
+// Upgrading sets the status of a KubeVirt that is being upgraded to a version. The phase stays Deployed.
 func Upgrading(version string) func(*kubevirtv1.KubeVirt) {
 	return func(object *kubevirtv1.KubeVirt) {
 		object.Status.TargetKubeVirtVersion, object.Status.TargetDeploymentID = version, version
-		const reason = "UpdateInProgress"
-		message := fmt.Sprintf("Transitioning from previous version %s to target version %s", Version, version)
+		message := fmt.Sprintf("Transitioning from previous version %s with registry %s to target version %s using registry %s",
+			object.Status.ObservedKubeVirtVersion, object.Status.ObservedKubeVirtRegistry, version, object.Status.TargetKubeVirtRegistry)
+		object.Status.Conditions = nil
 		for _, kind := range []kubevirtv1.KubeVirtConditionType{
 			kubevirtv1.KubeVirtConditionAvailable, kubevirtv1.KubeVirtConditionProgressing, kubevirtv1.KubeVirtConditionDegraded,
 		} {
-			setCondition(object, kind, corev1.ConditionTrue, reason, message)
+			setCondition(object, kind, corev1.ConditionTrue, "UpdateInProgress", message)
 		}
 	}
 }

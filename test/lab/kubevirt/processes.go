@@ -72,7 +72,6 @@ func (k *KubeVirt) startController() (err error) {
 	if err != nil {
 		return err
 	}
-	const registry = "quay.io/kubevirt/" // no image is ever pulled
 	k.Controller, err = k.run(virtController, "--kubeconfig="+kubeconfig, "--port="+strconv.Itoa(int(k.main)),
 		"--launcher-image="+registry+"virt-launcher:"+Version, "--exporter-image="+registry+"virt-exportserver:"+Version,
 		"--prom-cert-file="+k.tls("tls.crt"), "--prom-key-file="+k.tls("tls.key"))

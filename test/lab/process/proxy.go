@@ -18,6 +18,8 @@ import (
 type Proxy struct {
 	server  *http.Server
 	address string
+	// route is the address to connect to for a host:port; nil for a proxy of Services.
+	route func(hostPort string) string
 
 	mu sync.Mutex
 	// services by requested host:port.
@@ -33,7 +35,7 @@ type service struct {
 // Traffic is the number of bytes that processes have received from a server and sent to it, TLS included.
 type Traffic struct{ Received, Sent int64 }
 
-// NewProxy starts a Proxy.
+// NewProxy starts a Proxy on loopback.
 func NewProxy(services map[string]int) (*Proxy, error) {
 	ports, err := Ports(1)
 	if err != nil {
@@ -43,13 +45,27 @@ func NewProxy(services map[string]int) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for a proxy: %w", err)
 	}
-	p := &Proxy{address: listener.Addr().String(), services: map[string]*service{}}
+	return serveProxy(listener, services, nil), nil
+}
+
+// NewRouter starts a Proxy on a Unix socket. It has no Services, and connects to the address that route returns for the
+// host:port that it is asked for.
+func NewRouter(socket string, route func(hostPort string) string) (*Proxy, error) {
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("listening for a proxy: %w", err)
+	}
+	return serveProxy(listener, nil, route), nil
+}
+
+func serveProxy(listener net.Listener, services map[string]int, route func(hostPort string) string) *Proxy {
+	p := &Proxy{address: listener.Addr().String(), services: map[string]*service{}, route: route}
 	for name, port := range services {
 		p.Add(name, port)
 	}
 	p.server = &http.Server{Handler: http.HandlerFunc(p.connect), ReadHeaderTimeout: time.Minute}
 	go func() { _ = p.server.Serve(listener) }()
-	return p, nil
+	return p
 }
 
 // Add adds a Service.
@@ -83,12 +99,11 @@ func (p *Proxy) Env() []string {
 func (p *Proxy) Close() { _ = p.server.Close() }
 
 func (p *Proxy) connect(answer http.ResponseWriter, request *http.Request) {
-	asked := p.service(request.Host)
-	if request.Method != http.MethodConnect || asked == nil {
-		http.Error(answer, "no such Service: "+request.Host, http.StatusBadGateway)
+	if request.Method != http.MethodConnect {
+		http.Error(answer, "only CONNECT is supported", http.StatusBadGateway)
 		return
 	}
-	server, err := net.Dial("tcp", loopback(asked.port))
+	server, err := p.dial(request.Host)
 	if err != nil {
 		http.Error(answer, err.Error(), http.StatusBadGateway)
 		return
@@ -102,7 +117,23 @@ func (p *Proxy) connect(answer http.ResponseWriter, request *http.Request) {
 		_, _ = client.Close(), server.Close()
 		return
 	}
-	join(client, &counted{Conn: server, of: asked})
+	join(client, server)
+}
+
+// dial connects to a Service, or to what is routed.
+func (p *Proxy) dial(hostPort string) (net.Conn, error) {
+	if p.route != nil {
+		return net.Dial("tcp", p.route(hostPort))
+	}
+	asked := p.service(hostPort)
+	if asked == nil {
+		return nil, fmt.Errorf("no such Service: %s", hostPort)
+	}
+	server, err := net.Dial("tcp", loopback(asked.port))
+	if err != nil {
+		return nil, err
+	}
+	return &counted{Conn: server, of: asked}, nil
 }
 
 // counted is a connection to a server whose bytes are counted.

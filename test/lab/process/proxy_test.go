@@ -4,19 +4,50 @@
 package process_test
 
 import (
+	"bufio"
 	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
+
+var _ = Describe("Router", func() {
+	It("connects to the address that an asked one is routed to", func(ctx SpecContext) {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Host) }))
+		DeferCleanup(server.Close)
+		socket := filepath.Join(GinkgoT().TempDir(), "socket")
+		asked := []string{}
+		router, err := process.NewRouter(socket, func(hostPort string) string {
+			asked = append(asked, hostPort)
+			return server.Listener.Addr().String()
+		})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(router.Close)
+
+		connection, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(connection.Close)
+		_, err = io.WriteString(connection, "CONNECT 10.1.2.3:8443 HTTP/1.1\r\nHost: 10.1.2.3:8443\r\n\r\n")
+		Expect(err).NotTo(HaveOccurred())
+		answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(answer.StatusCode).To(Equal(http.StatusOK))
+		Expect(asked).To(Equal([]string{"10.1.2.3:8443"}))
+
+		through := tls.Client(connection, &tls.Config{InsecureSkipVerify: true}) // #nosec G402 -- whose certificate it is does not matter here
+		Expect(through.HandshakeContext(ctx)).To(Succeed())
+	}, SpecTimeout(time.Minute))
+})
 
 var _ = Describe("Proxy", func() {
 	It("connects to the server of a Service by its name, and to nothing else", func() {

@@ -28,6 +28,8 @@ import (
 type Options struct {
 	// Handler is the configuration of a client with virt-handler's user and permissions.
 	Handler *rest.Config
+	// HandlerOn is that of virt-handler on a node, for what it writes to its Node. Default: Handler.
+	HandlerOn func(node string) (*rest.Config, error)
 	// Kubelet is that of a client for what a kubelet writes about the launchers' Pods.
 	Kubelet *rest.Config
 	// Log is the path of the log file.
@@ -37,6 +39,7 @@ type Options struct {
 // Hypervisor simulates the hosts of a cluster.
 type Hypervisor struct {
 	handler, kubelet client.Client
+	handlerOn        func(node string) (client.Client, error)
 	reader           client.Reader
 	log              *slog.Logger
 	events           chan event.GenericEvent
@@ -108,6 +111,16 @@ func (h *Hypervisor) newManager(o Options) (ctrl.Manager, error) {
 	if h.handler, err = client.New(o.Handler, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}
+	h.handlerOn = func(node string) (client.Client, error) {
+		if o.HandlerOn == nil {
+			return h.handler, nil
+		}
+		config, err := o.HandlerOn(node)
+		if err != nil {
+			return nil, err
+		}
+		return client.New(config, client.Options{Scheme: scheme})
+	}
 	return manager, h.register(manager)
 }
 
@@ -153,3 +166,6 @@ func (h *Hypervisor) boot(node string) string {
 }
 
 func (h *Hypervisor) isUp(node string) bool { return h.boot(node) != "" }
+
+// IsUp reports whether the host of a Node runs.
+func (h *Hypervisor) IsUp(node string) bool { return h.isUp(node) }

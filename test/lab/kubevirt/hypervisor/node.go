@@ -57,8 +57,12 @@ func (h *Hypervisor) beat(ctx context.Context, node string) error {
 	if err != nil {
 		return fmt.Errorf("encoding the heartbeat of node %s: %w", node, err)
 	}
+	handler, err := h.handlerOn(node)
+	if err != nil {
+		return fmt.Errorf("making the client of virt-handler on node %s: %w", node, err)
+	}
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
-	if err := h.handler.Patch(ctx, object, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
+	if err := handler.Patch(ctx, object, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
 		return fmt.Errorf("patching node %s: %w", node, err)
 	}
 	return nil

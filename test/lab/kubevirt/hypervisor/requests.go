@@ -37,9 +37,10 @@ const (
 const BootID = "lab.elemental/boot-id"
 
 // LauncherSelector selects the Pods that this package simulates.
-const LauncherSelector = kubevirtv1.AppLabel + "=" + launcher
+const LauncherSelector = kubevirtv1.AppLabel + "=" + Launcher
 
-const launcher = "virt-launcher"
+// Launcher is the value of label kubevirt.io of a launcher's Pod.
+const Launcher = "virt-launcher"
 
 const (
 	defaultMigration = time.Second
