@@ -51,7 +51,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	if missing := kubevirt.Missing(filepath.Join(root, "bin", "tools")); missing != "" {
 		Skip(missing)
 	}
-	theLab = suite.StartLab(ctx, lab.Options{VirtOperator: true, WorkloadAccount: true})
+	theLab = suite.StartLab(ctx, lab.Options{VirtOperator: true})
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{ControlPlane: 3, Workers: 3})
 	Expect(theLab.KubeVirt.AwaitDeployed(ctx, kubevirt.Version)).To(Succeed())
 })
