@@ -23,8 +23,8 @@ const kubeVirtRetry = 5 * gateRetry / 2
 
 // KubeVirt is the upgrade of the KubeVirt of a workload cluster to a version. Nothing of it is kept outside of the workload cluster.
 type KubeVirt interface {
-	// Advance brings it one step further, and says what it waits for; empty once it is done. Before anything is changed mayBegin is asked, which
-	// says why it may not be.
+	// Advance brings it one step further, and says what it waits for; empty once it is done. Before the workload updates are held, and before the
+	// version is set, mayBegin is asked, which says why that may not be.
 	Advance(ctx context.Context, mayBegin func() (string, error)) (string, error)
 	// Restore puts back the workload updates that Advance has held, and says why it cannot.
 	Restore(ctx context.Context) (string, error)
@@ -84,7 +84,7 @@ func (r *Reconciler) restoreWorkloads(ctx context.Context, o *observation) (stri
 	}
 	why, err := r.withKubeVirt(ctx, o, func(upgrade KubeVirt) (string, error) { return upgrade.Restore(ctx) })
 	if why != "" {
-		why = fmt.Sprintf("annotation %s of KubeVirt holds its workload updates, and cannot be removed: %s", infrav1.HeldWorkloadsAnnotation, why)
+		why = fmt.Sprintf("workload updates of KubeVirt that are held, by annotation %s, cannot be given back: %s", infrav1.HeldWorkloadsAnnotation, why)
 	}
 	return why, err
 }

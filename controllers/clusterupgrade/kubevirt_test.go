@@ -126,7 +126,12 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		Expect(o.methods()).To(BeEmpty(), "held before virt-operator may roll anything out")
 		Expect(get(o.kubeVirt).Spec.ImageTag).To(Equal(oldKubeVirt))
 
+		By("setting the version, but not while it is paused")
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
 		o.isUpgraded(newKubeVirt)
+		Expect(w.settle()).To(isAt("KubeVirt (3/7)", "paused: "))
+		Expect(get(o.kubeVirt).Spec.ImageTag).To(Equal(oldKubeVirt))
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = false })
 		Expect(w.settle()).To(isAt("KubeVirt (3/7)", "KubeVirt "+w.namespace+"/kubevirt was changed, and virt-operator has not acted on that yet"))
 		Expect(get(o.kubeVirt).Spec.ImageTag).To(Equal(newKubeVirt))
 		Expect(w.image("a")).To(Equal(imageA))
@@ -202,7 +207,7 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		Entry("when the upgrade is cancelled", func(*operator) {
 			change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 			Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling),
-				HaveField("Message", ContainSubstring("holds its workload updates, and cannot be removed: cannot reach workload cluster c"))))
+				HaveField("Message", ContainSubstring("cannot be given back: cannot reach workload cluster c"))))
 		}),
 		Entry("when it is deleted", func(*operator) {
 			Expect(c.Delete(ctx, w.upgrade)).To(Succeed())

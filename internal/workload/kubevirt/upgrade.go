@@ -35,8 +35,8 @@ type held struct {
 	ImageTag string `json:"imageTag,omitempty"`
 }
 
-// Advance brings the upgrade one step further, and says what it waits for; empty once it is done. Before anything is changed mayBegin is asked, which
-// says why it may not be.
+// Advance brings the upgrade one step further, and says what it waits for; empty once it is done. Before the workload updates are held, and
+// before the version is set, mayBegin is asked, which says why that may not be.
 func (u Upgrade) Advance(ctx context.Context, mayBegin func() (string, error)) (string, error) {
 	k, behind, err := u.behind(ctx)
 	if err != nil || k == nil || behind == "" {
@@ -55,7 +55,7 @@ func (u Upgrade) Advance(ctx context.Context, mayBegin func() (string, error)) (
 	if why, err := u.hold(ctx, k, &saved, isHeld); err != nil || why != "" {
 		return why, err
 	}
-	return u.setVersion(ctx, k, saved, behind)
+	return u.setVersion(ctx, k, saved, behind, mayBegin)
 }
 
 // behind says what of the KubeVirt is not at the version, or that there is none; empty if all is.
@@ -139,7 +139,7 @@ func (u Upgrade) hold(ctx context.Context, k *kubevirtv1.KubeVirt, saved *held, 
 }
 
 // setVersion sets the image tag, where the KubeVirt has one: one that has none follows its operator, and would be pinned.
-func (u Upgrade) setVersion(ctx context.Context, k *kubevirtv1.KubeVirt, saved held, behind string) (string, error) {
+func (u Upgrade) setVersion(ctx context.Context, k *kubevirtv1.KubeVirt, saved held, behind string, mayBegin func() (string, error)) (string, error) {
 	if why := OperatorBehind(k, u.Version); why != "" {
 		return why, nil
 	}
@@ -149,6 +149,9 @@ func (u Upgrade) setVersion(ctx context.Context, k *kubevirtv1.KubeVirt, saved h
 		return behind, nil
 	case saved.ImageTag == u.Version:
 		return fmt.Sprintf("somebody has set spec.imageTag of %s to %s, and it is not changed again: set it to %s", nameOf(k), tag, u.Version), nil
+	}
+	if why, err := mayBegin(); err != nil || why != "" {
+		return why, err
 	}
 	saved.ImageTag = u.Version
 	err := u.change(ctx, k, saved, func(k *kubevirtv1.KubeVirt) { k.Spec.ImageTag = u.Version })
