@@ -102,7 +102,7 @@ func (r *Reconciler) makeWay(ctx context.Context, o *observation, governing *inf
 
 // handOver holds what the upgrade has begun to roll out, and gives KubeVirt its workload updates back, unless the other one takes that.
 func (r *Reconciler) handOver(ctx context.Context, o *observation, to *infrav1.ElementalClusterUpgrade) (string, error) {
-	if to.Spec.KubeVirt == nil {
+	if to.Spec.KubeVirt == nil || !controllerutil.ContainsFinalizer(to, infrav1.ElementalClusterUpgradeFinalizer) { // or it would not put it back
 		if why, err := r.restoreWorkloads(ctx, o); err != nil || why != "" {
 			return why, err
 		}

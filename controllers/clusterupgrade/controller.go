@@ -178,7 +178,7 @@ func (r *Reconciler) act(ctx context.Context, cluster *clusterv1.Cluster, upgrad
 		return ctrl.Result{}, err
 	}
 	if why != "" {
-		return r.cannotGoOn(cluster, upgrade, why), nil
+		return r.withoutPlan(ctx, o, why)
 	}
 	governing, err := clusterupgrade.Governing(ctx, r.APIReader, client.ObjectKeyFromObject(cluster))
 	switch {
@@ -190,6 +190,17 @@ func (r *Reconciler) act(ctx context.Context, cluster *clusterv1.Cluster, upgrad
 		return r.cancel(ctx, o)
 	}
 	return r.advance(ctx, o)
+}
+
+// withoutPlan gives KubeVirt its workload updates back where the upgrade is cancelled: a former one may have held them for this one.
+func (r *Reconciler) withoutPlan(ctx context.Context, o *observation, why string) (ctrl.Result, error) {
+	if isCancelled(o.upgrade) {
+		if unrestored, err := r.restoreWorkloads(ctx, o); err != nil || unrestored != "" {
+			r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "cancelled; "+unrestored)
+			return ctrl.Result{RequeueAfter: retry}, err
+		}
+	}
+	return r.cannotGoOn(o.cluster, o.upgrade, why), nil
 }
 
 // cannotGoOn reports why nothing can be planned. One that is cancelled ends, unless there is something that it has begun and could not hold.

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,8 +23,13 @@ import (
 // kubeVirtRetry is how often KubeVirt is looked at while it is in work. The manager watches nothing of it.
 const kubeVirtRetry = 5 * gateRetry / 2
 
+// labelled is how long after its roll-out virt-controller may take to label the virtual machines whose launchers are not current.
+const labelled = time.Minute
+
 // KubeVirt is the upgrade of the KubeVirt of a workload cluster to a version. Nothing of it is kept outside of the workload cluster.
 type KubeVirt interface {
+	// Impossible says why it cannot be upgraded, whatever is waited for; empty if it can.
+	Impossible(ctx context.Context) (string, error)
 	// Advance brings it one step further, and says what it waits for; empty once it is done. Before the workload updates are held, and before the
 	// version is set, mayBegin is asked, which says why that may not be.
 	Advance(ctx context.Context, mayBegin func() (string, error)) (string, error)
@@ -37,6 +44,9 @@ func (r *Reconciler) upgradeKubeVirt(ctx context.Context, o *observation) (seque
 	if o.plan.HasCompleted(clusterupgrade.StageKubeVirt) {
 		return sequence.Done(), nil
 	}
+	if len(o.plan.Failed()) > 0 {
+		return sequence.Wait(retry, "%s", o.plan.Message(o.now)), nil
+	}
 	why, err := r.withKubeVirt(ctx, o, func(upgrade KubeVirt) (string, error) {
 		return upgrade.Advance(ctx, func() (string, error) { return r.notBegun(ctx, o) })
 	})
@@ -46,10 +56,21 @@ func (r *Reconciler) upgradeKubeVirt(ctx context.Context, o *observation) (seque
 	return sequence.Done(), nil
 }
 
-// notBegun says why nothing of the workload cluster may be disrupted now.
+// kubeVirtImpossible says why KubeVirt cannot be upgraded, before any host fetches an image.
+func (r *Reconciler) kubeVirtImpossible(ctx context.Context, o *observation) (string, error) {
+	if o.upgrade.Spec.KubeVirt == nil {
+		return "", nil
+	}
+	return r.withKubeVirt(ctx, o, func(upgrade KubeVirt) (string, error) { return upgrade.Impossible(ctx) })
+}
+
+// notBegun says why nothing of the workload cluster may be disrupted now. A node in work stops the roll-out of KubeVirt, and its evacuation fails with it.
 func (r *Reconciler) notBegun(ctx context.Context, o *observation) (string, error) {
 	if o.upgrade.Spec.Paused {
 		return pausedText, nil
+	}
+	if taken := o.elemental.Status.UpgradeSlots; len(taken) > 0 {
+		return fmt.Sprintf("waiting for ElementalHostUpgrade %s to end: KubeVirt is not changed while nodes are in work", taken[0].Upgrade), nil
 	}
 	if outside := o.plan.Outside(o.now); outside != "" {
 		return outside, nil
@@ -61,6 +82,12 @@ func (r *Reconciler) notBegun(ctx context.Context, o *observation) (string, erro
 func (r *Reconciler) updateWorkloads(ctx context.Context, o *observation) (sequence.Result, error) {
 	if o.plan.HasCompleted(clusterupgrade.StageWorkloads) {
 		return sequence.Done(), nil
+	}
+	if len(o.plan.Failed()) > 0 {
+		return sequence.Wait(retry, "%s", o.plan.Message(o.now)), nil
+	}
+	if why, err := r.notYetUpdated(ctx, o); err != nil || why != "" {
+		return sequence.Wait(kubeVirtRetry, "%s", why), err
 	}
 	why, err := r.withKubeVirt(ctx, o, func(upgrade KubeVirt) (string, error) {
 		if why, err := upgrade.Restore(ctx); err != nil || why != "" {
@@ -74,6 +101,21 @@ func (r *Reconciler) updateWorkloads(ctx context.Context, o *observation) (seque
 		return sequence.Wait(kubeVirtRetry, "%s", why), err
 	}
 	return sequence.Done(), nil
+}
+
+// notYetUpdated says why no virtual machine is updated now: before the nodes as nothing may be disrupted, and after the roll-out of KubeVirt as it is not
+// known yet which of them are outdated.
+func (r *Reconciler) notYetUpdated(ctx context.Context, o *observation) (string, error) {
+	if slices.Contains(o.plan.Before(), clusterupgrade.StageWorkloads) {
+		if why, err := r.notBegun(ctx, o); err != nil || why != "" {
+			return why, err
+		}
+	}
+	rolledOut := o.plan.Recorded(clusterupgrade.StageKubeVirt)
+	if rolledOut == nil || rolledOut.CompletionTime == nil || o.now.Before(rolledOut.CompletionTime.Add(labelled)) {
+		return "virt-controller looks which virtual machines have launchers of a former version", nil
+	}
+	return "", nil
 }
 
 // restoreWorkloads puts back the workload updates that the upgrade holds, and says why it cannot: nothing of KubeVirt may stay changed when an

@@ -4,6 +4,8 @@
 package clusterupgrade_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -80,7 +82,10 @@ func (o *operator) isHeld() bool {
 	return isHeld
 }
 
-// vmi that runs a launcher of the former version.
+// later virt-controller has labelled what is outdated.
+func (w *world) later() { w.clock.SetTime(w.clock.Now().Add(2 * time.Minute)) }
+
+// outdated virtual machine instance, which runs a launcher of the former version.
 func (w *world) outdated(name string, isMigratable corev1.ConditionStatus) *kubevirtv1.VirtualMachineInstance {
 	GinkgoHelper()
 	vmi := &kubevirtv1.VirtualMachineInstance{ObjectMeta: w.meta(name)}
@@ -132,7 +137,7 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		Expect(w.settle()).To(isAt("KubeVirt (3/7)", "paused: "))
 		Expect(get(o.kubeVirt).Spec.ImageTag).To(Equal(oldKubeVirt))
 		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = false })
-		Expect(w.settle()).To(isAt("KubeVirt (3/7)", "KubeVirt "+w.namespace+"/kubevirt was changed, and virt-operator has not acted on that yet"))
+		Expect(w.settle()).To(isAt("KubeVirt (3/7)", "KubeVirt "+w.namespace+"/kubevirt is to have v1.7.0 instead of v1.8.4"))
 		Expect(get(o.kubeVirt).Spec.ImageTag).To(Equal(newKubeVirt))
 		Expect(w.image("a")).To(Equal(imageA))
 		attempt := w.attempt("a", infrav1.UpgradeProgressing, false)
@@ -149,6 +154,10 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		By("holding the workloads until the nodes are done")
 		upgradeNodes()
 		moves, stays := w.outdated("moves", corev1.ConditionTrue), w.outdated("stays", corev1.ConditionFalse)
+		Expect(w.settle()).To(isAt("Workloads (6/7)", "virt-controller looks which virtual machines"))
+		w.later()
+		w.settle()
+		o.deploys(newKubeVirt)
 		Expect(w.settle()).To(isAt("Workloads (6/7)", "KubeVirt brings virtual machines to launchers of its version: "+w.namespace+"/moves"))
 		Expect(o.methods()).To(ConsistOf(kubevirtv1.WorkloadUpdateMethodLiveMigrate))
 		Expect(o.isHeld()).To(BeFalse())
@@ -174,6 +183,14 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		w.outdated("moves", corev1.ConditionTrue)
 		w.begin(with(infrav1.WorkloadsBeforeNodes))
 		o.isUpgraded(newKubeVirt)
+		w.settle()
+		o.deploys(newKubeVirt)
+		Expect(w.settle()).To(isAt("Workloads (4/7)", "virt-controller looks which virtual machines"))
+		w.later()
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
+		Expect(w.settle()).To(isAt("Workloads (4/7)", "paused: "))
+		Expect(o.isHeld()).To(BeTrue())
+		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = false })
 		w.settle()
 		o.deploys(newKubeVirt)
 		Expect(w.settle()).To(isAt("Workloads (4/7)", "KubeVirt brings virtual machines"))
@@ -251,11 +268,39 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		Expect(o.isHeld()).To(BeFalse())
 	})
 
+	It("is left alone while nodes are in work, and after one has failed", func() {
+		o := newOperator(w, same)
+		inWork := func(slots ...infrav1.UpgradeSlot) {
+			changeStatus(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(cluster *infrav1.ElementalCluster) { cluster.Status.UpgradeSlots = slots })
+		}
+		inWork(infrav1.UpgradeSlot{Attempt: "uid", Upgrade: "of-another-image"})
+		w.begin(with(infrav1.WorkloadsAfterNodes))
+		Expect(w.settle()).To(isAt("KubeVirt (3/7)", "waiting for ElementalHostUpgrade of-another-image to end: KubeVirt is not changed while nodes are in work"))
+		Expect(o.isHeld()).To(BeFalse())
+		inWork()
+		w.attempt("a", infrav1.UpgradeRolledBack, true)
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeFailed), HaveField("Message", HavePrefix("node node-a was not upgraded"))))
+		Expect(o.isHeld()).To(BeFalse())
+	})
+
+	It("is not updated any more once it was put back to the former version while nodes were upgraded", func() {
+		o := newOperator(w, same)
+		w.begin(with(infrav1.WorkloadsAfterNodes))
+		o.isUpgraded(newKubeVirt)
+		w.settle()
+		o.deploys(newKubeVirt)
+		w.settle()
+		upgradeNodes()
+		o.deploys(oldKubeVirt)
+		w.later()
+		Expect(w.settle()).To(isAt("Workloads (6/7)", "KubeVirt "+w.namespace+"/kubevirt is to have v1.7.0 instead of v1.8.4"))
+	})
+
 	It("holds the upgrade where there is none, and where the workload cluster cannot be reached", func() {
 		w.begin(with(infrav1.WorkloadsAfterNodes))
-		Expect(w.settle()).To(isAt("KubeVirt (3/7)", "there is no KubeVirt in the workload cluster: create an ElementalClusterUpgrade without spec.kubeVirt"))
+		Expect(w.settle()).To(isAt("Preflight (1/7)", "there is no KubeVirt in the workload cluster: create an ElementalClusterUpgrade without spec.kubeVirt"))
 		to.unreachable = true
-		Expect(w.settle()).To(isAt("KubeVirt (3/7)", "cannot reach workload cluster c"))
+		Expect(w.settle()).To(isAt("Preflight (1/7)", "cannot reach workload cluster c"))
 	})
 
 	It("is taken over by another upgrade, which puts back what the first one has held", func() {

@@ -64,15 +64,16 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 		r.end(upgrade, infrav1.ClusterUpgradeSucceeded, fmt.Sprintf("%d nodes run %s", nodes, clusterupgrade.Image(upgrade)))
 		return ctrl.Result{}, nil
 	}
-	phase := infrav1.ClusterUpgradeProgressing
+	phase, message := infrav1.ClusterUpgradeProgressing, report.Result.Message
 	if len(o.plan.Failed()) > 0 {
 		phase = infrav1.ClusterUpgradeFailed
-		if _, err := r.restoreWorkloads(ctx, o); err != nil { // where it cannot be reached this is tried again
-			return ctrl.Result{}, err
+		unrestored, restoreErr := r.restoreWorkloads(ctx, o)
+		if err = restoreErr; unrestored != "" {
+			message += "; " + unrestored
 		}
 	}
-	r.report(upgrade, phase, fmt.Sprintf("%s (%d/%d)", report.Step, report.Index, report.Total), report.Result.Message)
-	return ctrl.Result{RequeueAfter: report.Result.After}, nil
+	r.report(upgrade, phase, fmt.Sprintf("%s (%d/%d)", report.Step, report.Index, report.Total), message)
+	return ctrl.Result{RequeueAfter: report.Result.After}, err
 }
 
 // observe reads the Cluster, and looks up the image. It says why nothing can be planned.
@@ -150,6 +151,9 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 		return sequence.Wait(retry, "%s", why), nil
 	}
 	if why, err := r.sharedWithOthers(ctx, o); err != nil || why != "" {
+		return sequence.Wait(retry, "%s", why), err
+	}
+	if why, err := r.kubeVirtImpossible(ctx, o); err != nil || why != "" {
 		return sequence.Wait(retry, "%s", why), err
 	}
 	for _, template := range o.templates() {

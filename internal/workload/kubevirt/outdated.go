@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// mostOutdated virtual machine instances are looked at. While there are more the stage waits in any case.
-	mostOutdated = 500
+	// pageSize is how many virtual machine instances are read at once.
+	pageSize = 500
 	// namedOutdated of them are named in a message.
 	namedOutdated = 5
 )
@@ -27,27 +27,40 @@ const (
 // virt-controller gives them: status.outdatedVirtualMachineInstanceWorkloads also counts those with a pending hot-plug.
 // Source: KubeVirt 1.7, pkg/virt-controller/watch/workload-updater.
 func (u Upgrade) Outdated(ctx context.Context) (waits, stay string, err error) {
-	k, why, err := u.find(ctx)
-	if err != nil || k == nil {
-		return why, "", err
+	k, behind, err := u.behind(ctx)
+	if behind == withoutKubeVirt {
+		return "", "", nil
 	}
-	found := &kubevirtv1.VirtualMachineInstanceList{}
-	err = u.Live.List(ctx, found, client.HasLabels{kubevirtv1.OutdatedLauncherImageLabel}, client.Limit(mostOutdated))
-	if err != nil && !existing.IsAbsent(err) {
-		return "", "", fmt.Errorf("listing virtual machine instances with former launchers: %w", err)
+	if err != nil || behind != "" { // until it is well KubeVirt updates none
+		return behind, "", err
 	}
-	updated, left := divided(found.Items, k.Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods)
+	updated, left, err := u.divided(ctx, k.Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods)
 	if len(updated) > 0 {
-		waits = "KubeVirt brings virtual machines to launchers of its version: " + someOf(updated)
+		waits = "KubeVirt brings virtual machines to launchers of its version: " + someOf(updated) +
+			". Of one that stays see the VirtualMachineInstanceMigrations, and restart it, or take the method out of spec.workloadUpdateStrategy"
 	}
 	if len(left) > 0 {
 		stay = "KubeVirt does not bring these virtual machines to launchers of its version, until they are restarted: " + someOf(left)
 	}
-	return waits, stay, nil
+	return waits, stay, err
 }
 
-// divided are the names of the virtual machine instances that KubeVirt updates by the methods, and of the others.
-func divided(found []kubevirtv1.VirtualMachineInstance, methods []kubevirtv1.WorkloadUpdateMethod) (updated, left []string) {
+// divided are the names of the virtual machine instances with former launchers that KubeVirt updates by the methods, and of the others.
+func (u Upgrade) divided(ctx context.Context, methods []kubevirtv1.WorkloadUpdateMethod) (updated, left []string, err error) {
+	for page, isLast := "", false; !isLast; {
+		found := &kubevirtv1.VirtualMachineInstanceList{}
+		err := u.Live.List(ctx, found, client.HasLabels{kubevirtv1.OutdatedLauncherImageLabel}, client.Limit(pageSize), client.Continue(page))
+		if err != nil && !existing.IsAbsent(err) {
+			return nil, nil, fmt.Errorf("listing virtual machine instances with former launchers: %w", err)
+		}
+		ofPage, leftOfPage := divide(found.Items, methods)
+		updated, left = append(updated, ofPage...), append(left, leftOfPage...)
+		page, isLast = found.Continue, found.Continue == ""
+	}
+	return updated, left, nil
+}
+
+func divide(found []kubevirtv1.VirtualMachineInstance, methods []kubevirtv1.WorkloadUpdateMethod) (updated, left []string) {
 	for i := range found {
 		vmi := &found[i]
 		switch name := vmi.Namespace + "/" + vmi.Name; {

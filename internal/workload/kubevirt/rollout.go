@@ -54,17 +54,29 @@ func OperatorBehind(k *kubevirtv1.KubeVirt, wanted string) string {
 func NotRolledOut(k *kubevirtv1.KubeVirt, handler *appsv1.DaemonSet, wanted string) string {
 	status := &k.Status
 	switch {
-	case status.ObservedGeneration == nil || *status.ObservedGeneration != k.Generation:
-		return nameOf(k) + " was changed, and virt-operator has not acted on that yet: it has to run"
 	case status.TargetKubeVirtVersion != wanted:
-		return fmt.Sprintf("%s is to have %s instead of %s", nameOf(k), cmp.Or(status.TargetKubeVirtVersion, "no version"), wanted)
+		return fmt.Sprintf("%s is to have %s instead of %s: virt-operator has to run, and to act on that", nameOf(k), cmp.Or(status.TargetKubeVirtVersion, "no version"), wanted)
 	case status.ObservedKubeVirtVersion != wanted || status.ObservedDeploymentID != status.TargetDeploymentID:
-		return fmt.Sprintf("%s is being updated from %s to %s", nameOf(k), cmp.Or(status.ObservedKubeVirtVersion, "no version"), wanted) + said(k)
+		return joined(fmt.Sprintf("%s is being updated from %s to %s", nameOf(k), cmp.Or(status.ObservedKubeVirtVersion, "no version"), wanted)+said(k), handlerBehind(handler))
 	}
 	if why := said(k); why != "" {
-		return nameOf(k) + " is not well" + why
+		return joined(nameOf(k)+" is not well"+why, handlerBehind(handler))
 	}
-	return handlerBehind(handler)
+	if why := handlerBehind(handler); why != "" {
+		return why
+	}
+	if status.ObservedGeneration == nil || *status.ObservedGeneration != k.Generation { // written when all is ready, and not before
+		return nameOf(k) + " was changed, and virt-operator has not acted on that yet: it has to run"
+	}
+	return ""
+}
+
+// joined sentences, of which the second may be empty.
+func joined(first, second string) string {
+	if second == "" {
+		return first
+	}
+	return first + "; " + second
 }
 
 func nameOf(k *kubevirtv1.KubeVirt) string { return "KubeVirt " + k.Namespace + "/" + k.Name }
@@ -108,7 +120,7 @@ func handlerBehind(handler *appsv1.DaemonSet) string {
 		return name + " was changed, and is not rolled out yet"
 	}
 	if status.UpdatedNumberScheduled != status.DesiredNumberScheduled || status.NumberReady != status.DesiredNumberScheduled {
-		return fmt.Sprintf("%s: of %d Pods %d are updated and %d Ready", name,
+		return fmt.Sprintf("%s: of %d Pods %d are updated and %d Ready; a node that is down, or whose Pod is not Ready, holds all others: bring it back", name,
 			status.DesiredNumberScheduled, status.UpdatedNumberScheduled, status.NumberReady)
 	}
 	return ""

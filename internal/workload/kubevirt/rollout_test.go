@@ -63,7 +63,7 @@ var _ = DescribeTable("What of a roll-out of KubeVirt is not done", func(change 
 		func(k *kubevirtv1.KubeVirt, _ *appsv1.DaemonSet) { k.Status.ObservedGeneration = ptr.To[int64](2) },
 		"KubeVirt kubevirt/kubevirt was changed, and virt-operator has not acted on that yet: it has to run"),
 	Entry("another version is wanted", func(k *kubevirtv1.KubeVirt, _ *appsv1.DaemonSet) { k.Status.TargetKubeVirtVersion = "v1.7.0" },
-		"KubeVirt kubevirt/kubevirt is to have v1.7.0 instead of v1.8.4"),
+		"KubeVirt kubevirt/kubevirt is to have v1.7.0 instead of v1.8.4: virt-operator has to run, and to act on that"),
 	Entry("it is being updated", func(k *kubevirtv1.KubeVirt, _ *appsv1.DaemonSet) { k.Status.ObservedKubeVirtVersion = "v1.7.0" },
 		"KubeVirt kubevirt/kubevirt is being updated from v1.7.0 to v1.8.4"),
 	Entry("its deployment has changed", func(k *kubevirtv1.KubeVirt, _ *appsv1.DaemonSet) { k.Status.ObservedDeploymentID = "old" },
@@ -76,10 +76,14 @@ var _ = DescribeTable("What of a roll-out of KubeVirt is not done", func(change 
 	}, "KubeVirt kubevirt/kubevirt is not well: condition Available is False (DeploymentFailed): says why"),
 	Entry("a condition is missing", func(k *kubevirtv1.KubeVirt, _ *appsv1.DaemonSet) { k.Status.Conditions = k.Status.Conditions[:2] },
 		"KubeVirt kubevirt/kubevirt is not well: condition Degraded is missing"),
+	Entry("it stands still as a node is down", func(k *kubevirtv1.KubeVirt, d *appsv1.DaemonSet) {
+		k.Status.ObservedGeneration, k.Status.ObservedKubeVirtVersion, d.Status.UpdatedNumberScheduled = ptr.To[int64](2), "v1.7.0", 0
+	}, "KubeVirt kubevirt/kubevirt is being updated from v1.7.0 to v1.8.4; DaemonSet kubevirt/virt-handler: of 3 Pods 0 are updated and 3 Ready; "+
+		"a node that is down, or whose Pod is not Ready, holds all others: bring it back"),
 	Entry("virt-handler is not rolled out", func(_ *kubevirtv1.KubeVirt, d *appsv1.DaemonSet) { d.Generation = 3 },
 		"DaemonSet kubevirt/virt-handler was changed, and is not rolled out yet"),
 	Entry("a Pod of virt-handler is not updated", func(_ *kubevirtv1.KubeVirt, d *appsv1.DaemonSet) { d.Status.UpdatedNumberScheduled = 2 },
-		"DaemonSet kubevirt/virt-handler: of 3 Pods 2 are updated and 3 Ready"),
+		"DaemonSet kubevirt/virt-handler: of 3 Pods 2 are updated and 3 Ready; a node that is down, or whose Pod is not Ready, holds all others: bring it back"),
 	Entry("a Pod of virt-handler is not Ready", func(_ *kubevirtv1.KubeVirt, d *appsv1.DaemonSet) { d.Status.NumberReady = 2 },
-		"DaemonSet kubevirt/virt-handler: of 3 Pods 3 are updated and 2 Ready"),
+		"DaemonSet kubevirt/virt-handler: of 3 Pods 3 are updated and 2 Ready; a node that is down, or whose Pod is not Ready, holds all others: bring it back"),
 )

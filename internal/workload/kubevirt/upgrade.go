@@ -20,6 +20,9 @@ import (
 // handlerDaemonSet is the name of the DaemonSet of virt-handler.
 const handlerDaemonSet = "virt-handler"
 
+// withoutKubeVirt says that there is none.
+const withoutKubeVirt = "there is no KubeVirt in the workload cluster: create an ElementalClusterUpgrade without spec.kubeVirt"
+
 // Upgrade of the KubeVirt of a workload cluster. Nothing of it is kept but in the KubeVirt: each call looks at what is so now.
 type Upgrade struct {
 	// Live reads and writes the workload cluster without a cache.
@@ -71,8 +74,11 @@ func (u Upgrade) behind(ctx context.Context) (*kubevirtv1.KubeVirt, string, erro
 	return k, NotRolledOut(k, handler, u.Version), nil
 }
 
-// notOurs says why a KubeVirt is not changed: it must not get the version, or others give it one; empty if it is.
+// notOurs says why a KubeVirt is not changed: it has the version and is not well, must not get it, or others give it one; empty if it is.
 func (u Upgrade) notOurs(k *kubevirtv1.KubeVirt, behind string) string {
+	if k.Status.TargetKubeVirtVersion == u.Version && k.Status.ObservedKubeVirtVersion == u.Version {
+		return behind
+	}
 	if why := Unsupported(k, u.Version); why != "" {
 		return why
 	}
@@ -80,6 +86,15 @@ func (u Upgrade) notOurs(k *kubevirtv1.KubeVirt, behind string) string {
 		return fmt.Sprintf("%s is managed by %s, which has to upgrade it to %s: %s", nameOf(k), manager, u.Version, behind)
 	}
 	return ""
+}
+
+// Impossible says why the KubeVirt cannot be upgraded to the version, whatever is waited for; empty if it can.
+func (u Upgrade) Impossible(ctx context.Context) (string, error) {
+	k, why, err := u.find(ctx)
+	if err != nil || why != "" {
+		return why, err
+	}
+	return Unsupported(k, u.Version), nil
 }
 
 // find the KubeVirt, and say why there is none that could be upgraded.
@@ -90,7 +105,7 @@ func (u Upgrade) find(ctx context.Context) (*kubevirtv1.KubeVirt, string, error)
 	}
 	switch {
 	case len(found.Items) == 0:
-		return nil, "there is no KubeVirt in the workload cluster: create an ElementalClusterUpgrade without spec.kubeVirt", nil
+		return nil, withoutKubeVirt, nil
 	case len(found.Items) > 1:
 		return nil, fmt.Sprintf("there are %s and %s in the workload cluster, of which there may be one", nameOf(&found.Items[0]), nameOf(&found.Items[1])), nil
 	}
@@ -182,9 +197,12 @@ func (u Upgrade) patch(ctx context.Context, k, before *kubevirtv1.KubeVirt) erro
 
 // Restore puts back the workload updates that are held, whichever upgrade holds them, and says why it cannot. Methods that somebody has set since stay.
 func (u Upgrade) Restore(ctx context.Context) (string, error) {
-	k, _, err := u.find(ctx)
-	if err != nil || k == nil {
-		return "", err
+	k, why, err := u.find(ctx)
+	if why == withoutKubeVirt {
+		return "", nil
+	}
+	if err != nil || why != "" {
+		return why, err
 	}
 	saved, isHeld, why := heldOf(k)
 	if why != "" || !isHeld {
