@@ -143,4 +143,16 @@ func (h *host) keepJournal() {
 	said, _ := exec.Command("journalctl", "--no-pager", "--quiet", "--directory", filepath.Join(at, "var/log/journal")).CombinedOutput()
 	write(filepath.Join(root, "bin/logs/nodes", h.name+".journal"), string(said))
 	run("cp", h.init.LogFile(), filepath.Join(root, "bin/logs/nodes", h.name+".console"))
+	h.keepState()
+}
+
+// keepState copies what the state partition of a host that is off has to bin/logs.
+func (h *host) keepState() {
+	GinkgoHelper()
+	at := filepath.Join(h.dir, "state")
+	makeDirs(at)
+	run("mount", "-o", "ro", h.loops[len(h.loops)-2], at)
+	defer run("umount", at)
+	said, _ := exec.Command("sh", "-c", "ls -laR "+at+"; cat "+at+"/state.yaml; df "+at).CombinedOutput()
+	write(filepath.Join(root, "bin/logs/nodes", h.name+".state"), string(said))
 }
