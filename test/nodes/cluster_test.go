@@ -24,7 +24,7 @@ var (
 
 func startCluster(ctx context.Context) {
 	GinkgoHelper()
-	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "real", Workers: 1, Hosts: powerOnHosts, Patience: patience})
+	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "real", Workers: 2, Hosts: powerOnHosts, Patience: patience})
 }
 
 // powerOnHosts installs and starts a host for each worker. The lab is on this machine's loopback interface, and on those of the hosts.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -82,6 +83,9 @@ func missingHere() string {
 		if _, err := os.Stat(file); err != nil {
 			return "it needs loop devices and cgroup v1: " + err.Error()
 		}
+	}
+	if attached, err := exec.Command("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").Output(); err != nil || strings.Contains(string(attached), "COS_STATE") {
+		return "loop devices of a run that was killed are attached, which the CLI would write to: detach them with losetup -d\n" + string(attached)
 	}
 	for _, name := range []string{"systemd-nspawn", "containerd", "runc", "dbus-daemon", "ip", "rsync", "mke2fs", "mksquashfs", "grub-editenv"} {
 		if _, err := exec.LookPath(name); err != nil {

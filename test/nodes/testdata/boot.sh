@@ -23,7 +23,17 @@ if [ "${1:-}" != booting ]; then
 fi
 
 mount -t proc proc /proc
-read -r efi oem recovery state persistent <<<"$LOOPS"
+# The CLI learns what is mounted from the names of devices in /proc/mounts: those of the disk, which the host has too (testdata/scripts/initramfs).
+devices=$HOST/dev
+mkdir -p "$devices"
+mount -t tmpfs -o mode=755 dev "$devices"
+cp -a /dev/{null,zero,full,random,urandom,tty,ptmx,fuse,loop-control} /dev/loop[0-9]* "$devices/" 2>/dev/null || true
+mkdir "$devices"/{pts,shm}
+mount --bind /dev/pts "$devices/pts"
+read -ra loops <<<"$LOOPS"
+for i in {0..4}; do mknod "$devices/sda$((i + 1))" b 7 "${loops[$i]#/dev/loop}"; done
+mount --bind "$devices" /dev
+efi=/dev/sda1 oem=/dev/sda2 state=/dev/sda4 persistent=/dev/sda5
 stage=$HOST/stage
 mkdir -p "$stage"
 mount -t tmpfs -o mode=755 stage "$stage"
