@@ -33,7 +33,7 @@ CONTROLLER_GEN := bin/tools/controller-gen
 GOLANGCI_LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/bin/cache/golangci-lint bin/tools/golangci-lint
 
 # Suites that need the lab, the real elemental CLI or a container tool are kept out of test-unit.
-LAB_SUITES := $(MODULE)/test/(integration|native|images|soak|bench|e2e)(/|$$)
+LAB_SUITES := $(MODULE)/test/(integration|native|nodes|images|soak|bench|e2e)(/|$$)
 GO_TEST_LAB := go test -v -count=1 -p 1 -timeout 60m
 # Integration suites that run at a time, each with a lab of its own (2 GiB).
 PARALLEL ?= 4
@@ -97,6 +97,10 @@ tools-kubevirt-operator: tools-kubevirt ## Build what an upgrade of KubeVirt nee
 tools-certmanager: ## Build what a management cluster that clusterctl installs needs besides: cert-manager's controllers
 	@$(BUILD_TOOLS) certmanager
 	@hack/tools/manifests.sh certmanager
+
+.PHONY: tools-nodes
+tools-nodes: ## Build what hosts with real nodes need besides: the kubelet
+	@$(BUILD_TOOLS) nodes
 
 .PHONY: build
 build: ## Build bin/manager, bin/elemental-agent and bin/elemental-bundle (VERSION=..., GIT_COMMIT=...)
@@ -219,6 +223,15 @@ test-integration: tools tools-kubevirt $(if $(SHORT),,tools-certmanager tools-ku
 .PHONY: test-native
 test-native: build ## Run the agent with the real elemental CLI: needs root, loop devices, ELEMENTAL_BIN and Debian packages, see docs/testing.md
 	hack/test/suite.sh ./test/native $(GINKGO_FLAGS)
+
+.PHONY: test-nodes
+test-nodes: nodes-packages tools tools-nodes lab-binaries ## Upgrade nodes with real systemd, containerd and kubelet: needs root, cgroup v1, ELEMENTAL_BIN; installs Debian packages, see docs/testing.md
+	go build -ldflags '-s -w' -o bin/lab/pod ./test/nodes/pod
+	hack/test/suite.sh ./test/nodes $(GINKGO_FLAGS)
+
+.PHONY: nodes-packages
+nodes-packages:
+	@hack/test/nodes-packages.sh
 
 .PHONY: test-images
 test-images: ## Build OS images and live media, on a base of this machine's programs: needs root, buildah, ELEMENTAL_BIN and Debian packages, see docs/testing.md

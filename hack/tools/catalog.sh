@@ -13,6 +13,8 @@ KUBEVIRT_TOOLS="kubevirt-manifests virt-api virt-controller"
 KUBEVIRT_OPERATOR_TOOLS="virt-operator kubevirt-manifests-next virt-operator-next virt-api-next virt-controller-next"
 # For a management cluster that clusterctl installs; built only when asked for.
 CERTMANAGER_TOOLS="cert-manager"
+# For hosts with a real kubelet (make test-nodes); built only when asked for.
+NODES_TOOLS="kubelet"
 
 # describe_tool NAME sets TOOL_MODULE (a folder beside this file), TOOL_PACKAGE and TOOL_LDFLAGS.
 describe_tool() {
@@ -22,6 +24,9 @@ describe_tool() {
     kubectl | kube-apiserver | kube-controller-manager | kube-scheduler)
       TOOL_MODULE=kube TOOL_PACKAGE="k8s.io/kubernetes/cmd/$1"
       stamp_version k8s.io/component-base/version "$(pinned_version kube k8s.io/kubernetes)" ;;
+    kubelet)
+      TOOL_MODULE=kubelet TOOL_PACKAGE=k8s.io/kubernetes/cmd/kubelet
+      stamp_version k8s.io/component-base/version "$(pinned_version kubelet k8s.io/kubernetes)" ;;
     capi-core) describe_capi_tool core ;;
     capi-cabpk) describe_capi_tool bootstrap/kubeadm ;;
     capi-kcp) describe_capi_tool controlplane/kubeadm ;;
@@ -41,7 +46,7 @@ describe_tool() {
       add_ldflag main.commit module
       add_ldflag main.date 1970-01-01T00:00:00Z ;;
     *)
-      echo "hack/tools: no tool is called \"$1\"; known are: lab dev kubevirt kubevirt-operator certmanager all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS" >&2
+      echo "hack/tools: no tool is called \"$1\"; known are: lab dev kubevirt kubevirt-operator certmanager nodes all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS" >&2
       return 1 ;;
   esac
 }
@@ -85,7 +90,8 @@ expand_tools() {
       kubevirt) echo "$KUBEVIRT_TOOLS" ;;
       kubevirt-operator) echo "$KUBEVIRT_OPERATOR_TOOLS" ;;
       certmanager) echo "$CERTMANAGER_TOOLS" ;;
-      all) echo "$LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS" ;;
+      nodes) echo "$NODES_TOOLS" ;;
+      all) echo "$LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS" ;;
       *) echo "$name" ;;
     esac
   done

@@ -42,6 +42,8 @@ type Options struct {
 	WithoutExtension bool
 	// WithoutProvider leaves out our manager. Lab.StartProvider starts it later.
 	WithoutProvider bool
+	// WithoutKwok leaves the Pods of workload clusters to real kubelets, which the suite starts.
+	WithoutKwok bool
 	// WithoutWorkload leaves out the workload cluster.
 	WithoutWorkload bool
 	// SelfHosted makes the management cluster the workload cluster, too. Lab.HostOn then moves everything that runs in it
@@ -130,6 +132,14 @@ func (o *Options) gates(manager string) string {
 	default:
 		return quick
 	}
+}
+
+// podStages is the file with kwok's stages for Pods; empty without kwok.
+func (o *Options) podStages() string {
+	if o.WithoutKwok {
+		return ""
+	}
+	return o.manifest("kwok-stages.yaml")
 }
 
 // tool is a binary built by 'make tools'.

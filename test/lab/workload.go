@@ -89,7 +89,7 @@ func (l *Lab) newWorkload(ctx context.Context, name string) (*Workload, error) {
 	}
 	options := kube.Options{
 		Name: name, Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
-		Controllers: workloadControllers(), Pods: true, PodStages: l.options.manifest("kwok-stages.yaml"), Died: l.died,
+		Controllers: workloadControllers(), Pods: true, PodStages: l.options.podStages(), Died: l.died,
 	}
 	if err := l.prepareKubeVirt(&options); err != nil {
 		return nil, err

@@ -43,9 +43,9 @@ type Options struct {
 	Binaries string
 	// Controllers of kube-controller-manager to run. If empty, it is not started.
 	Controllers []string
-	// Pods starts kube-scheduler and kwok.
+	// Pods starts kube-scheduler, and kwok if PodStages is set.
 	Pods bool
-	// PodStages is the file with kwok's stages for Pods.
+	// PodStages is the file with kwok's stages for Pods. Without it they are left to the kubelets of the Nodes.
 	PodStages string
 	// PlayedElsewhere selects, by label, the Pods that are not left to kwok. Default: none.
 	PlayedElsewhere string

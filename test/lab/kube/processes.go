@@ -153,6 +153,13 @@ func (c *Cluster) startPods(context.Context) error {
 	if _, err := c.run("kube-scheduler", "--kubeconfig="+scheduler, "--leader-elect=false", "--secure-port=0"); err != nil {
 		return err
 	}
+	if c.options.PodStages == "" {
+		return nil
+	}
+	return c.startKwok()
+}
+
+func (c *Cluster) startKwok() error {
 	kwok, err := c.WriteKubeconfig("kwok")
 	if err != nil {
 		return err

@@ -32,9 +32,15 @@ func NewLink(server int) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for a link: %w", err)
 	}
-	l := &Link{port: ports[0], server: server, listener: listener, open: map[net.Conn]bool{}}
+	return LinkFrom(listener, server), nil
+}
+
+// LinkFrom starts a Link that accepts the connections of a listener, which may be in another network namespace.
+func LinkFrom(listener net.Listener, server int) *Link {
+	port := listener.Addr().(*net.TCPAddr).Port
+	l := &Link{port: port, server: server, listener: listener, open: map[net.Conn]bool{}}
 	go l.serve()
-	return l, nil
+	return l
 }
 
 // Port on which the Link listens.

@@ -1,0 +1,50 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"context"
+	"net"
+	"strconv"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+var (
+	// cluster is shared by all specs, which run one after the other.
+	cluster *scenario.Cluster
+	// hosts are those of its workers.
+	hosts []*host
+)
+
+func startCluster(ctx context.Context) {
+	GinkgoHelper()
+	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "real", Workers: 2, Hosts: powerOnHosts, Patience: patience})
+}
+
+// powerOnHosts installs and starts a host for each worker. The lab is on this machine's loopback interface, and on those of the hosts.
+func powerOnHosts(_ context.Context, c *scenario.Cluster, agentConfig []byte) error {
+	kubeconfig, err := c.Workload().Kubeconfig("kubelet")
+	if err != nil {
+		return err
+	}
+	ports := []int{c.Workload().Port(), portOf(theLab.ElementalAPI()), portOf(theLab.Registry.Host())}
+	for n := range c.Options.Workers {
+		hosts = append(hosts, newHost(c.HostName(n+1), n+1, c.Image, agentConfig, kubeconfig, ports...))
+	}
+	return nil
+}
+
+func portOf(address string) int {
+	GinkgoHelper()
+	_, text, err := net.SplitHostPort(address)
+	Expect(err).NotTo(HaveOccurred())
+	port, err := strconv.Atoi(text)
+	Expect(err).NotTo(HaveOccurred())
+	return port
+}

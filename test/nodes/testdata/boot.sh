@@ -1,0 +1,74 @@
+#!/bin/bash
+# Copyright 2026 The Cluster API Provider Elemental Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Boots a host: what firmware, GRUB and the initramfs do, and then systemd in systemd-nspawn. HOST is the directory of the host, NAME its name,
+# LOOPS are the loop devices of its partitions (EFI, OEM, recovery, state, persistent). The exit code is that of systemd-nspawn, 133 for a
+# reboot; 100 is a kernel that panics.
+set -euo pipefail
+
+if [ "${1:-}" != booting ]; then
+  # The host has control groups of its own in each hierarchy of cgroup v1.
+  for hierarchy in /sys/fs/cgroup/*/; do
+    group=$hierarchy/elemental-nodes/$NAME
+    mkdir -p "$group"
+    for file in cpuset.cpus cpuset.mems; do
+      [ -e "$hierarchy/$file" ] || continue
+      for of in "$hierarchy/elemental-nodes" "$group"; do cat "$hierarchy/$file" >"$of/$file"; done
+    done
+    echo 0 >"$group/cgroup.procs"
+  done
+  mkdir -p /run/systemd
+  exec unshare --mount --pid --fork --kill-child --propagation private bash "$0" booting
+fi
+
+mount -t proc proc /proc
+# The CLI learns what is mounted from the names of devices in /proc/mounts: those of the disk, which the host has too (testdata/scripts/initramfs).
+devices=$HOST/dev
+mkdir -p "$devices"
+mount -t tmpfs -o mode=755 dev "$devices"
+cp -a /dev/{null,zero,full,random,urandom,tty,ptmx,fuse,loop-control} /dev/loop[0-9]* "$devices/" 2>/dev/null || true
+mkdir "$devices"/{pts,shm}
+mount --bind /dev/pts "$devices/pts"
+read -ra loops <<<"$LOOPS"
+for i in {0..4}; do mknod "$devices/sda$((i + 1))" b 7 "${loops[$i]#/dev/loop}"; done
+mount --bind "$devices" /dev
+efi=/dev/sda1 oem=/dev/sda2 state=/dev/sda4 persistent=/dev/sda5
+stage=$HOST/stage
+mkdir -p "$stage"
+mount -t tmpfs -o mode=755 stage "$stage"
+mkdir -p "$stage"/{elemental/efi,initramfs/elemental-state,oem,persistent,root,usr,etc,lab}
+states=$stage/initramfs/elemental-state
+mount -t ext4 "$state" "$states"
+mount -t ext4 -o ro "$efi" "$stage/elemental/efi"
+mount -t ext4 "$oem" "$stage/oem"
+mount -t ext4 "$persistent" "$stage/persistent"
+
+choice=$("$HOST/bin/nodes-grub" "$stage/elemental/efi/grub_oem_env" "$stage/oem/grubenv" "$states")
+read -r mode snapshot cmdline <<<"$choice"
+echo "GRUB chooses $mode, snapshot $snapshot"
+mount -o ro,loop "$states/.snapshots/$snapshot/snapshot.img" "$stage/root" || exit 100
+touch "$stage/elemental/${mode}_mode"
+echo "$cmdline" >"$stage/lab/cmdline"
+echo "$LOOPS" >"$stage/lab/loops"
+cp "$HOST/kubelet.conf" "$stage/lab/kubelet.conf"
+
+# /usr is read-only; changes of /etc and /var are kept on the persistent partition.
+mount -t overlay -o "lowerdir=$stage/root/usr:$HOST/usr:/usr" usr "$stage/usr"
+mkdir -p "$stage"/persistent/{etc,etc.work,var,root}
+mount -t overlay -o "lowerdir=$stage/root/etc,upperdir=$stage/persistent/etc,workdir=$stage/persistent/etc.work" etc "$stage/etc"
+
+# What systemd-nspawn hides files with.
+mount -t tmpfs -o mode=755 systemd /run/systemd
+mkdir -p /run/systemd/inaccessible/dir
+cd /run/systemd/inaccessible
+touch reg && mkfifo fifo && mknod chr c 0 0 && mknod blk b 0 0 && chmod 000 ./*
+cd /
+
+read -ra arguments <<<"$cmdline"
+exec env SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn --quiet --boot --directory="$stage/root" --machine="$NAME" --hostname="$NAME" \
+  --register=no --keep-unit --console=read-only --link-journal=no --resolv-conf=off --timezone=off \
+  --capability=all --system-call-filter="@keyring bpf" --network-namespace-path="/run/netns/$NAME" --bind=/dev/null:/dev/kmsg \
+  --bind="$stage/usr:/usr" --bind="$stage/etc:/etc" --bind="$stage/persistent/var:/var" --bind="$stage/persistent/root:/root" \
+  --bind="$stage/oem:/oem" --bind="$stage/elemental:/run/elemental" --bind="$stage/initramfs:/run/initramfs" --bind="$stage/lab:/run/lab" \
+  -- systemd.show_status=0 "${arguments[@]}"
