@@ -28,9 +28,6 @@ var failingUnit = osFiles{
 	"etc/systemd/system/multi-user.target.wants/broken.service": "->/usr/lib/systemd/system/broken.service",
 }
 
-// deadKubelet is an image whose kubelet exits at once.
-var deadKubelet = osFiles{"usr/bin/kubelet": "#!/bin/sh\nexit 1\n"}
-
 var _ = Describe("A real node", Ordered, func() {
 	var (
 		web    *appsv1.Deployment
@@ -84,7 +81,6 @@ var _ = Describe("A real node", Ordered, func() {
 		Expect(cluster.Identities(ctx)).To(Equal(before))
 	},
 		Entry("with a unit that fails", "v3-unit", failingUnit),
-		Entry("whose kubelet does not start", "v4-kubelet", deadKubelet),
 	)
 })
 
