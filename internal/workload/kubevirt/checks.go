@@ -100,10 +100,8 @@ func isUpdating(status *kubevirtv1.KubeVirtStatus) bool {
 }
 
 func conditionOf(k *kubevirtv1.KubeVirt, kind kubevirtv1.KubeVirtConditionType) corev1.ConditionStatus {
-	for i := range k.Status.Conditions {
-		if k.Status.Conditions[i].Type == kind {
-			return k.Status.Conditions[i].Status
-		}
+	if found := findCondition(k, kind); found != nil {
+		return found.Status
 	}
 	return ""
 }

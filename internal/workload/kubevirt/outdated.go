@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,12 +14,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
-const (
-	// pageSize is how many virtual machine instances are read at once.
-	pageSize = 500
-	// namedOutdated of them are named in a message.
-	namedOutdated = 5
-)
+// pageSize is how many virtual machine instances are read at once.
+const pageSize = 500
 
 // Outdated says which virtual machines KubeVirt has yet to bring to current launchers, and which stay on those of the former version as it does not, or
 // cannot, update them: they come to one when a person restarts or migrates them. Both are empty if there are none. They are known by the label that
@@ -35,12 +30,14 @@ func (u Upgrade) Outdated(ctx context.Context) (waits, stay string, err error) {
 		return behind, "", err
 	}
 	updated, left, err := u.divided(ctx, k.Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods)
+	slices.Sort(updated)
+	slices.Sort(left)
 	if len(updated) > 0 {
-		waits = "KubeVirt brings virtual machines to launchers of its version: " + someOf(updated) +
+		waits = "KubeVirt brings virtual machines to launchers of its version: " + shorten(updated, ", ") +
 			". Of one that stays see the VirtualMachineInstanceMigrations, and restart it, or take the method out of spec.workloadUpdateStrategy"
 	}
 	if len(left) > 0 {
-		stay = "KubeVirt does not bring these virtual machines to launchers of its version, until they are restarted: " + someOf(left)
+		stay = "KubeVirt does not bring these virtual machines to launchers of its version, until they are restarted: " + shorten(left, ", ")
 	}
 	return waits, stay, err
 }
@@ -78,12 +75,4 @@ func divide(found []kubevirtv1.VirtualMachineInstance, methods []kubevirtv1.Work
 func isUpdated(vmi *kubevirtv1.VirtualMachineInstance, methods []kubevirtv1.WorkloadUpdateMethod) bool {
 	return slices.Contains(methods, kubevirtv1.WorkloadUpdateMethodEvict) ||
 		slices.Contains(methods, kubevirtv1.WorkloadUpdateMethodLiveMigrate) && vmi.IsMigratable()
-}
-
-func someOf(names []string) string {
-	slices.Sort(names)
-	if len(names) > namedOutdated {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:namedOutdated], ", "), len(names)-namedOutdated)
-	}
-	return strings.Join(names, ", ")
 }

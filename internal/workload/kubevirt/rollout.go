@@ -88,7 +88,7 @@ func said(k *kubevirtv1.KubeVirt) string {
 		{Type: kubevirtv1.KubeVirtConditionAvailable, Status: corev1.ConditionTrue},
 		{Type: kubevirtv1.KubeVirtConditionProgressing, Status: corev1.ConditionFalse},
 	} {
-		found := conditionSaid(k, wanted.Type)
+		found := findCondition(k, wanted.Type)
 		if found == nil {
 			return fmt.Sprintf(": condition %s is missing", wanted.Type)
 		}
@@ -99,8 +99,8 @@ func said(k *kubevirtv1.KubeVirt) string {
 	return ""
 }
 
-// conditionSaid is a condition of KubeVirt; nil if it does not have it.
-func conditionSaid(k *kubevirtv1.KubeVirt, of kubevirtv1.KubeVirtConditionType) *kubevirtv1.KubeVirtCondition {
+// findCondition is a condition of KubeVirt; nil if it does not have it.
+func findCondition(k *kubevirtv1.KubeVirt, of kubevirtv1.KubeVirtConditionType) *kubevirtv1.KubeVirtCondition {
 	for i := range k.Status.Conditions {
 		if k.Status.Conditions[i].Type == of {
 			return &k.Status.Conditions[i]

@@ -17,9 +17,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
 
-// handlerDaemonSet is the name of the DaemonSet of virt-handler.
-const handlerDaemonSet = "virt-handler"
-
 // withoutKubeVirt says that there is none.
 const withoutKubeVirt = "there is no KubeVirt in the workload cluster: create an ElementalClusterUpgrade without spec.kubeVirt"
 
@@ -67,7 +64,7 @@ func (u Upgrade) behind(ctx context.Context) (*kubevirtv1.KubeVirt, string, erro
 	if err != nil || k == nil {
 		return nil, why, err
 	}
-	handler, err := existing.Get(ctx, u.Live, &appsv1.DaemonSet{}, k.Namespace, handlerDaemonSet)
+	handler, err := existing.Get(ctx, u.Live, &appsv1.DaemonSet{}, k.Namespace, handlerName)
 	if err != nil {
 		return nil, "", err
 	}

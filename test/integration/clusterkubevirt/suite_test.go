@@ -5,7 +5,6 @@ package clusterkubevirt_test
 
 import (
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -43,9 +42,6 @@ func TestClusterKubeVirt(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	if runtime.GOOS != "linux" {
-		Skip("Pods that are processes need all of 127.0.0.0/8, which only Linux has")
-	}
 	root, err := repository.Root()
 	Expect(err).NotTo(HaveOccurred())
 	if missing := kubevirt.Missing(filepath.Join(root, "bin", "tools")); missing != "" {

@@ -6,7 +6,6 @@ package virtoperator_test
 import (
 	"context"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -44,9 +43,6 @@ func TestVirtOperator(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	if runtime.GOOS != "linux" {
-		Skip("Pods that are processes need all of 127.0.0.0/8, which only Linux has")
-	}
 	root, err := repository.Root()
 	Expect(err).NotTo(HaveOccurred())
 	if missing := kubevirt.Missing(filepath.Join(root, "bin", "tools")); missing != "" {

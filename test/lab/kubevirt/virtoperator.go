@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,8 +40,11 @@ var releases = map[string]struct{ suffix, manifests string }{
 	NextVersion: {"-next", "kubevirt-next.yaml"},
 }
 
-// Missing tells which binary Options.Operator requires and is not there; empty if none is.
+// Missing tells what Options.Operator requires and is not there: Linux, or a binary; empty if nothing is.
 func Missing(binaries string) string {
+	if runtime.GOOS != "linux" {
+		return "Pods that are processes need all of 127.0.0.0/8, which only Linux has"
+	}
 	for _, name := range []string{pods.Operator, pods.Operator + "-next", virtAPI + "-next", virtController + "-next"} {
 		if _, err := os.Stat(filepath.Join(binaries, name)); err != nil {
 			return name + " is not built: run 'make tools-kubevirt-operator'"
