@@ -181,6 +181,10 @@ func (o *observation) unplannable() string {
 		return against + ". Set spec.cancel, and create another ElementalClusterUpgrade"
 	}
 	for _, member := range o.plan.Members() {
+		if clusterupgrade.IsMistakenForControlPlane(member.Machine) {
+			return fmt.Sprintf("Machine %s is of a MachineDeployment called %s, which spec.order cannot tell from the control plane: "+
+				"set spec.cancel, and change the ElementalMachineTemplates yourself", member.Machine.Name, clusterupgrade.ControlPlanePool)
+		}
 		if member.Wanted == "" {
 			return fmt.Sprintf("it is not known from which ElementalMachineTemplate Machine %s gets its OS", member.Machine.Name)
 		}

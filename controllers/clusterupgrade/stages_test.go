@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
@@ -79,6 +80,14 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		})
 		Expect(w.upgrade.Status).To(And(HaveField("Stage", "Preflight (1/4)"),
 			HaveField("Message", "spec.order names z, and Cluster c has Machines in the pools a, b: set spec.cancel, and create another ElementalClusterUpgrade")))
+		Expect(w.image("a")).To(Equal(imageA))
+	})
+
+	It("do not begin where a MachineDeployment has the name of the control plane's pool", func() {
+		w.addPool(clusterupgrade.ControlPlanePool)
+		w.begin()
+		Expect(w.upgrade.Status).To(And(HaveField("Stage", HavePrefix("Preflight")), HaveField("Message", "Machine control-plane is of a MachineDeployment called control-plane, "+
+			"which spec.order cannot tell from the control plane: set spec.cancel, and change the ElementalMachineTemplates yourself")))
 		Expect(w.image("a")).To(Equal(imageA))
 	})
 

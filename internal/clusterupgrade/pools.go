@@ -43,6 +43,11 @@ func PoolOf(machine *clusterv1.Machine) string {
 	return cmp.Or(machine.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel], machine.Labels[clusterv1.MachineDeploymentNameLabel], machine.Name)
 }
 
+// IsMistakenForControlPlane reports whether a Machine is in the pool of the control plane because its MachineDeployment has that name.
+func IsMistakenForControlPlane(machine *clusterv1.Machine) bool {
+	return PoolOf(machine) == ControlPlanePool && !util.IsControlPlaneMachine(machine)
+}
+
 // reading reads the pools of a Cluster for an upgrade.
 type reading struct {
 	client  client.Reader

@@ -4,6 +4,7 @@
 package clusterkubevirt_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -25,10 +26,9 @@ const (
 	look     = 200 * time.Millisecond
 	// calm is how long something must not happen.
 	calm = 5 * time.Second
-
-	nodes = 6
 )
 
+// Those of the spec that runs.
 var (
 	theLab  *lab.Lab
 	cluster *scenario.Cluster
@@ -41,21 +41,27 @@ func TestClusterKubeVirt(t *testing.T) {
 	RunSpecs(t, "Cluster upgrade with KubeVirt")
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
+var _ = BeforeSuite(func() {
 	root, err := repository.Root()
 	Expect(err).NotTo(HaveOccurred())
 	if missing := kubevirt.Missing(filepath.Join(root, "bin", "tools")); missing != "" {
 		Skip(missing)
 	}
-	theLab = suite.StartLab(ctx, lab.Options{VirtOperator: true})
-	cluster = suite.NewCluster(ctx, theLab, scenario.Options{ControlPlane: 3, Workers: 3})
-	Expect(theLab.KubeVirt.AwaitDeployed(ctx, kubevirt.Version)).To(Succeed())
 })
 
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
+// start a lab of its own for a spec: KubeVirt is not downgraded.
+func start(ctx context.Context, options lab.Options, of scenario.Options) {
+	GinkgoHelper()
+	options.VirtOperator = true
+	theLab = suite.StartLab(ctx, options)
+	cluster = suite.NewCluster(ctx, theLab, of)
+	Expect(theLab.KubeVirt.AwaitDeployed(ctx, kubevirt.Version)).To(Succeed())
+}
 
-var _ = ReportAfterEach(func(ctx SpecContext, report SpecReport) {
-	if report.Failed() && theLab != nil {
+// The lab stops before a spec is reported.
+var _ = JustAfterEach(func(ctx SpecContext) {
+	if CurrentSpecReport().Failed() && theLab != nil {
+		suite.Tell(ctx, theLab)
 		said, err := theLab.WorkloadKubectl(ctx, "get", "--all-namespaces", "kubevirts,virtualmachineinstances,virtualmachineinstancemigrations", "--output", "yaml")
 		GinkgoWriter.Println(said, err)
 	}

@@ -4,12 +4,12 @@
 package clusterupgrade_test
 
 import (
+	"context"
 	"fmt"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
@@ -25,23 +25,11 @@ var _ = Describe("An ElementalClusterUpgrade whose manager is killed", func() {
   - {pools: [pool-b]}
   - {pools: ["*"]}
 `)).To(Succeed())
-		seen := sets.New[string]()
-		Eventually(func(g Gomega) {
+		edges := suite.KillAtEachEdge(ctx, theLab, whole, func(ctx context.Context) (string, bool, error) {
 			now, err := status(ctx, "killed")
-			g.Expect(err).NotTo(HaveOccurred())
-			edge := now.Stage
-			if now.NodesDone != nil {
-				edge += fmt.Sprintf(" %d", *now.NodesDone)
-			}
-			if !seen.Has(edge) {
-				seen.Insert(edge)
-				theLab.Provider.Process.Kill()
-				g.Expect(theLab.Provider.Process.Restart()).To(Succeed())
-				g.Expect(theLab.Provider.AwaitReady(ctx)).To(Succeed())
-			}
-			g.Expect(now.Phase).To(Equal(infrav1.ClusterUpgradeSucceeded))
-		}, whole, 50*time.Millisecond).Should(Succeed())
-		Expect(len(seen)).To(BeNumerically(">=", 7), "edges at which it was killed: %s", sets.List(seen))
+			return fmt.Sprintf("%s %d", now.Stage, ptr.Deref(now.NodesDone, 0)), now.Phase == infrav1.ClusterUpgradeSucceeded, err
+		})
+		Expect(len(edges)).To(BeNumerically(">=", 7), "edges at which it was killed: %s", edges)
 
 		order, err := begun(ctx, wanted)
 		Expect(err).NotTo(HaveOccurred())

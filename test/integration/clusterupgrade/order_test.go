@@ -46,12 +46,13 @@ var _ = Describe("An ElementalClusterUpgrade", func() {
 			HaveField("Phase", infrav1.ClusterUpgradeFailed),
 			HaveField("Message", And(HavePrefix("node "), ContainSubstring("is RolledBack"), HaveSuffix("Create another ElementalClusterUpgrade, with an image that boots")))))
 		Consistently(begun, calm, look).WithContext(ctx).WithArguments(bad).Should(HaveLen(1), "nobody else is touched")
+		expectHeldInNeighbour(ctx, bad)
 
 		good := suite.Push(ctx, cluster, image.OS{})
 		Expect(apply(ctx, "good", good, canaryOfB)).To(Succeed())
 		Eventually(phase, whole, look).WithContext(ctx).WithArguments("good").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 		Expect(phase(ctx, "bad")).To(Equal(infrav1.ClusterUpgradeSuperseded))
-		Expect(audit.Offered(suite.Audit(theLab.Management), bad.URI())).To(HaveLen(1), "the bad image was offered to one host only")
+		Expect(audit.Offered(suite.Audit(theLab.Management), bad.URI())).To(HaveLen(2), "the bad image was offered to one host of each Cluster only")
 	})
 
 	It("stops before the next node while it is paused, and holds the rest when it is cancelled, until another one takes them", func(ctx SpecContext) {
