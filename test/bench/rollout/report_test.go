@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -34,7 +35,12 @@ type figures struct {
 	Writes map[string]int `json:"writes"`
 	// CPU seconds of the manager for each node that was upgraded, and Memory at the end of the rollout in MiB.
 	CPU         float64 `json:"cpuSecondsPerNode"`
+	Reconciles  float64 `json:"reconcilesPerNode"`
 	MemoryAfter float64 `json:"memoryAfterMiB"`
+	// Busy are the processors of the machine, of Processors, that were busy in the rollout: with the simulated hosts, the API servers, Cluster API and the
+	// manager. Zero where the system does not say.
+	Busy       float64 `json:"busyProcessors"`
+	Processors int     `json:"processors"`
 	// IdleCPU in cores, IdleReceived in KiB/s from both API servers and Memory in MiB of an idle manager.
 	IdleCPU      float64      `json:"idleCores"`
 	IdleReceived float64      `json:"idleReceivedKiBPerSecond"`
@@ -100,6 +106,8 @@ func rows() []row {
 		{"workload: received a node, KiB", func(f figures) float64 { return f.Workload.Received }, isFlat, grows},
 		{"workload: sent a node, KiB", func(f figures) float64 { return f.Workload.Sent }, isFlat, grows},
 		{"manager: CPU a node, s", func(f figures) float64 { return f.CPU }, isFlat, grows},
+		{"manager: reconciles a node", func(f figures) float64 { return f.Reconciles }, isFlat, grows},
+		{fmt.Sprintf("machine: busy, of %d processors", runtime.NumCPU()), func(f figures) float64 { return f.Busy }, "", none},
 		{"manager: idle CPU, cores", func(f figures) float64 { return f.IdleCPU }, "", none},
 		{"manager: idle, received, KiB/s", func(f figures) float64 { return f.IdleReceived }, "", none},
 		{"manager: idle memory, MiB", func(f figures) float64 { return f.Memory }, "", none},

@@ -6,6 +6,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -67,13 +68,14 @@ func (b *bench) measureIdle(ctx context.Context, result *figures) {
 func (b *bench) measureRollout(ctx context.Context, result *figures) {
 	GinkgoHelper()
 	wanted := suite.Push(ctx, b.cluster, image.OS{})
-	before, began := b.sample(ctx), time.Now()
+	before, began, busyBefore := b.sample(ctx), time.Now(), busy()
 	Expect(b.cluster.PatchPool(ctx, pool, wanted)).To(Succeed())
 	b.awaitImage(ctx, pool, wanted)
 	ended := time.Now()
+	result.Busy, result.Processors = (busy()-busyBefore).Seconds()/ended.Sub(began).Seconds(), runtime.NumCPU()
 	spent := b.sample(ctx).less(before)
 	result.Seconds, result.MemoryAfter = ended.Sub(began).Seconds()/float64(b.upgraded), spent[memoryNow]/mebi
-	result.CPU = spent[cpu] / float64(b.upgraded)
+	result.CPU, result.Reconciles = spent[cpu]/float64(b.upgraded), spent.sum(reconciles)/float64(b.upgraded)
 	result.Management = b.requests(spent, b.cluster.Lab.Management)
 	result.Workload = b.requests(spent, b.cluster.Workload())
 	result.Reports = spent.sum(reported, `result="written"`) / float64(b.upgraded)
