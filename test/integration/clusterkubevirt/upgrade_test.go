@@ -18,23 +18,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-const (
-	upgrade   = "whole"
-	namespace = "upgrade-gates"
-	spec      = `  kubeVirt: {version: ` + kubevirt.NextVersion + `}
-  gateServiceAccount: {namespace: upgrade-gates, name: gates}
-  gates:
-  - name: storage
-    object: {apiVersion: v1, kind: ConfigMap, namespace: upgrade-gates, name: storage}
-    expression: self.data.health == 'HEALTH_OK'
-`
-)
+const upgrade = "whole"
 
 var _ = Describe("One ElementalClusterUpgrade for KubeVirt and the OS", func() {
 	var guests []vm.State
 	BeforeEach(func(ctx SpecContext) {
 		start(ctx, lab.Options{}, scenario.Options{ControlPlane: 3, Workers: 3})
-		createGates(ctx)
+		Expect(cluster.CreateGates(ctx)).To(Succeed())
 		edit(ctx, func(of *kubevirtv1.KubeVirtSpec) {
 			of.ImageTag = kubevirt.Version
 			of.WorkloadUpdateStrategy.WorkloadUpdateMethods = []kubevirtv1.WorkloadUpdateMethod{kubevirtv1.WorkloadUpdateMethodLiveMigrate}
@@ -47,7 +37,7 @@ var _ = Describe("One ElementalClusterUpgrade for KubeVirt and the OS", func() {
 		before, err := cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		Expect(cluster.ApplyUpgrade(ctx, upgrade, wanted, spec)).To(Succeed())
+		Expect(cluster.ApplyUpgrade(ctx, upgrade, wanted, "  kubeVirt: {version: "+kubevirt.NextVersion+"}\n"+scenario.StorageGate)).To(Succeed())
 
 		By("waiting for virt-operator, with the workload updates held")
 		Eventually(status(ctx)).Should(And(HaveField("Stage", HavePrefix("KubeVirt (3/")),
@@ -63,10 +53,10 @@ var _ = Describe("One ElementalClusterUpgrade for KubeVirt and the OS", func() {
 		Expect(kubeVirt(ctx)()).To(Satisfy(func(k *kubevirtv1.KubeVirt) bool { return kubevirt.IsDeployed(k, kubevirt.NextVersion) }), "KubeVirt is rolled out before the first node")
 
 		By("closing the gate while the first node is in work")
-		becomes(ctx, "HEALTH_WARN")
+		Expect(cluster.SetStorageHealth(ctx, scenario.StorageUnhealthy)).To(Succeed())
 		Eventually(status(ctx), whole).Should(And(HaveField("Message", HavePrefix("gate storage is closed: ")), HaveField("NodesDone", HaveValue(BeEquivalentTo(1)))))
 		Consistently(begun(ctx, wanted), calm, look).Should(HaveLen(1))
-		becomes(ctx, "HEALTH_OK")
+		Expect(cluster.SetStorageHealth(ctx, scenario.StorageHealthy)).To(Succeed())
 
 		By("upgrading the other nodes")
 		Eventually(status(ctx), whole).Should(HaveField("Phase", infrav1.ClusterUpgradeSucceeded))

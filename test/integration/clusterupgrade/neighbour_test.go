@@ -33,7 +33,6 @@ func expectHeldInNeighbour(ctx context.Context, bad image.Image) {
 	}
 
 	By("upgrading another Cluster of the namespace to the bad image")
-	Expect(neighbour.PatchPool(ctx, pool, bad)).To(MatchError(ContainSubstring(why)))
 	Expect(neighbour.ApplyUpgrade(ctx, name, bad, "")).To(Succeed())
 	Eventually(message, patience, look).WithContext(ctx).Should(ContainSubstring(why))
 	Consistently(neighbour.Attempts, calm, look).WithContext(ctx).Should(BeEmpty())
