@@ -231,7 +231,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(2))
 	})
 
-	It("has no template and no reference that we have written", func() {
-		Expect(writesOfOurs(cluster)).To(BeEmpty())
+	It("has no template and no reference that we have written, but what the ElementalClusterUpgrade has overridden", func() {
+		Expect(writesOfOurs(cluster)).To(Equal([]string{"patch clusters " + cluster.Options.Name}))
 	})
 })

@@ -85,7 +85,7 @@ func writesOfOurs(cluster *scenario.Cluster) []string {
 	found := []string{}
 	for _, event := range suite.Audit(cluster.Lab.Management) {
 		ref := event.ObjectRef
-		if ref == nil || ref.Subresource != "" || !audit.IsWrite(event) || !strings.HasPrefix(event.User.Username, lab.ManagerUser) {
+		if ref == nil || ref.Subresource != "" || !audit.IsWrite(event) || !audit.Succeeded(event) || !strings.HasPrefix(event.User.Username, lab.ManagerUser) {
 			continue
 		}
 		annotating := ref.Resource == "elementalmachinetemplates" && event.Verb == "patch"
