@@ -23,12 +23,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	watching "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
 // SetupWithManager adds the controller to a manager.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
 	changed := builder.WithPredicates(markedChanged())
-	toCluster := handler.EnqueueRequestsFromMapFunc(memberToCluster)
+	toCluster, soon := handler.EnqueueRequestsFromMapFunc(memberToCluster), watching.AfterMoment(memberToCluster) // all Machines are looked at
 	var err error
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
@@ -38,10 +39,10 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		WithOptions(options).
 		Watches(&infrav1.ElementalCluster{}, toCluster, builder.WithPredicates(asked())).
 		Watches(&clusterv1.MachineDeployment{}, toCluster, changed).
-		Watches(&clusterv1.Machine{}, toCluster, changed).
-		Watches(&infrav1.ElementalMachine{}, toCluster, changed).
-		Watches(&infrav1.ElementalHost{}, toCluster, changed).
-		Watches(&infrav1.ElementalHostUpgrade{}, toCluster, changed).
+		Watches(&clusterv1.Machine{}, soon, changed).
+		Watches(&infrav1.ElementalMachine{}, soon, changed).
+		Watches(&infrav1.ElementalHost{}, soon, changed).
+		Watches(&infrav1.ElementalHostUpgrade{}, soon, changed).
 		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.templateToClusters), changed).
 		WatchesRawSource(r.Clusters.GetClusterSource(controllerName, clusterItself)).
 		Build(r)
