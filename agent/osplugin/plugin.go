@@ -52,7 +52,7 @@ type Plugin interface {
 	Check(ctx context.Context) (assess.Verdict, error)
 	// BeforeUpgrade runs the user's pre-upgrade programs, up to the first that fails, for which the verdict is Bad.
 	BeforeUpgrade(ctx context.Context) (assess.Verdict, error)
-	// Units returns the services that have failed or are still to be started.
+	// Units returns the services that have failed or are still to be started, and whether the host has a default route.
 	Units(ctx context.Context) (assess.UnitStates, error)
 	// Reboot does not return before the host goes down, and then with the context's error. It fails when
 	// the host does not go down.
