@@ -224,10 +224,17 @@ test-integration: tools tools-kubevirt $(if $(SHORT),,tools-certmanager tools-ku
 test-native: build ## Run the agent with the real elemental CLI: needs root, loop devices, ELEMENTAL_BIN and Debian packages, see docs/testing.md
 	hack/test/suite.sh ./test/native $(GINKGO_FLAGS)
 
+# Which specs, by label: the specs short are the others' essence on one node.
+NODES_LABELS ?= !short
+
 .PHONY: test-nodes
 test-nodes: nodes-packages tools tools-nodes lab-binaries ## Upgrade nodes with real systemd, containerd and kubelet: needs root, cgroup v1, ELEMENTAL_BIN; installs Debian packages, see docs/testing.md
 	go build -ldflags '-s -w' -o bin/lab/pod ./test/nodes/pod
-	hack/test/suite.sh ./test/nodes $(GINKGO_FLAGS)
+	hack/test/suite.sh ./test/nodes -ginkgo.label-filter='$(NODES_LABELS)' $(GINKGO_FLAGS)
+
+.PHONY: test-nodes-short
+test-nodes-short: ## The same with one node, a good and a bad image, in four minutes; where the machine cannot run it, it says why and passes
+	@hack/test/nodes-short.sh
 
 .PHONY: nodes-packages
 nodes-packages:

@@ -49,7 +49,7 @@ type Options struct {
 	Transport http.RoundTripper
 	// Wait is how long the API is asked to keep a request open. Default 5 minutes.
 	Wait time.Duration
-	// UpgradePolicy holds the limits of an upgrade. Default upgrade.DefaultPolicy with Config's stable window.
+	// UpgradePolicy holds the limits of an upgrade. Default upgrade.DefaultPolicy with Config's stable window and assessment timeout.
 	UpgradePolicy upgrade.Policy
 	// Idle is called whenever the agent has nothing left to do. Default: nothing.
 	Idle func()
@@ -79,6 +79,7 @@ func New(options Options) (*Agent, error) {
 	if options.UpgradePolicy == (upgrade.Policy{}) {
 		options.UpgradePolicy = upgrade.DefaultPolicy
 		options.UpgradePolicy.StableWindow = time.Duration(options.Config.Agent.StableWindow)
+		options.UpgradePolicy.AssessTimeout = time.Duration(options.Config.Agent.AssessmentTimeout)
 	}
 	agent := &Agent{Options: options, workDir: options.Host.Path(options.Config.Agent.WorkDir)}
 	if err := os.MkdirAll(agent.workDir, 0o700); err != nil {

@@ -44,7 +44,10 @@ func newWorker(api *apitest.API) *worker {
 	path := filepath.Join(root, "config.yaml")
 	Expect(config.Save(path, config.Config{
 		Registration: config.Registration{URI: api.URI(), CACert: api.CACert(), Token: apitest.Token},
-		Agent:        config.Agent{Hostname: config.Hostname{UseExisting: true}, OSPlugin: config.PluginDummy, StableWindow: config.Duration(100 * time.Millisecond)},
+		Agent: config.Agent{
+			Hostname: config.Hostname{UseExisting: true}, OSPlugin: config.PluginDummy,
+			StableWindow: config.Duration(100 * time.Millisecond), AssessmentTimeout: config.Duration(config.DefaultAssessmentTimeout),
+		},
 	})).To(Succeed())
 	settings, err := config.Load(path)
 	Expect(err).NotTo(HaveOccurred())

@@ -30,6 +30,7 @@ var own = []struct {
 }{
 	{ToolkitCheck, func(Question) bool { return true }, toolkit},
 	{KubeletCheck, func(q Question) bool { return q.Bootstrapped }, kubelet},
+	{NetworkCheck, func(q Question) bool { return q.Before.Routed }, network},
 	{UnitsCheck, func(q Question) bool { return !q.IgnoreUnits }, units},
 	{JobsCheck, func(q Question) bool { return !q.IgnoreUnits && q.Before.Jobs != nil }, jobs},
 }
@@ -119,14 +120,18 @@ func jobs(ctx context.Context, host *system.Host, question Question, verdict *Ve
 	return nil
 }
 
-// Units returns failed units and pending jobs.
+// Units returns failed units and pending jobs, and whether there is a default route.
 func Units(ctx context.Context, host *system.Host) (UnitStates, error) {
 	failed, err := failedUnits(ctx, host)
 	if err != nil {
 		return UnitStates{}, err
 	}
 	pending, err := pendingJobs(ctx, host)
-	return UnitStates{Failed: failed, Jobs: whats(pending)}, err
+	if err != nil {
+		return UnitStates{}, err
+	}
+	routed, err := hasDefaultRoute(host)
+	return UnitStates{Failed: failed, Jobs: whats(pending), Routed: routed}, err
 }
 
 // failedUnits lists the systemd units that have failed, sorted.

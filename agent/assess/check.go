@@ -17,6 +17,7 @@ import (
 const (
 	ToolkitCheck = "toolkit"
 	KubeletCheck = "kubelet"
+	NetworkCheck = "network"
 	UnitsCheck   = "units"
 	JobsCheck    = "jobs"
 )

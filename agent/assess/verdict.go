@@ -28,7 +28,7 @@ const (
 type Question struct {
 	// Bootstrapped is whether the host is a node, so that a kubelet has to run.
 	Bootstrapped bool
-	// Before are the states of units before the upgrade, which are not held against it.
+	// Before are the states of units before the upgrade: what had failed is not held against it, and a default route has to be there again.
 	Before UnitStates
 	// IgnoreUnits ignores failed and pending units.
 	IgnoreUnits bool
@@ -36,12 +36,14 @@ type Question struct {
 	Seen []string
 }
 
-// UnitStates are failed units and pending jobs of systemd.
+// UnitStates are failed units and pending jobs of systemd, and what they have achieved.
 type UnitStates struct {
 	// Failed units, sorted.
 	Failed []string `json:"failed,omitempty"`
 	// Jobs that are pending, as "start NAME", sorted; nil if unknown, as in a marker of an older agent.
 	Jobs []string `json:"jobs"`
+	// Routed is whether there is a default route; false if unknown.
+	Routed bool `json:"routed,omitempty"`
 }
 
 // Verdict on a boot.

@@ -28,6 +28,8 @@ const (
 	DefaultReconciliation = 10 * time.Second
 	// DefaultStableWindow is how long a boot has to stay good before it passes.
 	DefaultStableWindow = 30 * time.Second
+	// DefaultAssessmentTimeout is how long a boot may take to become good.
+	DefaultAssessmentTimeout = 10 * time.Minute
 	// DefaultHostnamePrefix of random host names.
 	DefaultHostnamePrefix = "m-"
 	// PluginElemental drives the elemental CLI. It is the default.
@@ -36,8 +38,13 @@ const (
 	PluginDummy = "dummy"
 )
 
-// maxStableWindow leaves a boot the same time to become good.
-const maxStableWindow = 5 * time.Minute
+const (
+	// maxStableWindow of a boot.
+	maxStableWindow = 5 * time.Minute
+	// minAssessmentTimeout leaves systemd and the kubelet time to start.
+	minAssessmentTimeout = time.Minute
+	maxAssessmentTimeout = time.Hour
+)
 
 // Config of an agent.
 type Config struct {
@@ -66,6 +73,7 @@ type Agent struct {
 	OSPlugin              string   `yaml:"osPlugin,omitempty" json:"osPlugin,omitempty"`
 	Reconciliation        Duration `yaml:"reconciliation,omitempty" json:"reconciliation,omitempty,omitzero"`
 	StableWindow          Duration `yaml:"stableWindow,omitempty" json:"stableWindow,omitempty,omitzero"`
+	AssessmentTimeout     Duration `yaml:"assessmentTimeout,omitempty" json:"assessmentTimeout,omitempty,omitzero"`
 	InsecureAllowHTTP     bool     `yaml:"insecureAllowHttp,omitempty" json:"insecureAllowHttp,omitempty"`
 	InsecureSkipTLSVerify bool     `yaml:"insecureSkipTlsVerify,omitempty" json:"insecureSkipTlsVerify,omitempty"`
 	// InsecureRegistries are prefixes of the names of images that may be fetched without verified TLS. Default: none.
@@ -145,6 +153,7 @@ func (c *Config) complete() {
 	setDefault(&c.Agent.OSPlugin, PluginElemental)
 	setDefault(&c.Agent.Reconciliation, Duration(DefaultReconciliation))
 	setDefault(&c.Agent.StableWindow, Duration(DefaultStableWindow))
+	setDefault(&c.Agent.AssessmentTimeout, Duration(DefaultAssessmentTimeout))
 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -156,7 +165,7 @@ func setDefault[T comparable](field *T, value T) {
 
 // Validate returns what is wrong with a configuration, and what to do.
 func (c *Config) Validate() error {
-	return errors.Join(c.validateURI(), c.validateAgent(), c.validateRegistries())
+	return errors.Join(c.validateURI(), c.validateAgent(), c.validateAssessment(), c.validateRegistries())
 }
 
 func (c *Config) validateURI() error {
@@ -194,9 +203,20 @@ func (c *Config) validateAgent() error {
 		return fmt.Errorf("agent.osPlugin %q is not known: use %q or %q", c.Agent.OSPlugin, PluginElemental, PluginDummy)
 	case c.Agent.Reconciliation < 0:
 		return fmt.Errorf("agent.reconciliation %s is negative", time.Duration(c.Agent.Reconciliation))
-	case c.Agent.StableWindow < 0 || time.Duration(c.Agent.StableWindow) > maxStableWindow:
-		return fmt.Errorf("agent.stableWindow %s has to be from 0 to %s: a boot that has not passed in twice that time is bad",
-			time.Duration(c.Agent.StableWindow), maxStableWindow)
+	}
+	return nil
+}
+
+// validateAssessment leaves a boot as much time to become good as it then has to stay good.
+func (c *Config) validateAssessment() error {
+	window, timeout := time.Duration(c.Agent.StableWindow), time.Duration(c.Agent.AssessmentTimeout)
+	least := max(minAssessmentTimeout, 2*window)
+	switch {
+	case window < 0 || window > maxStableWindow:
+		return fmt.Errorf("agent.stableWindow %s has to be from 0 to %s", window, maxStableWindow)
+	case timeout < least || timeout > maxAssessmentTimeout:
+		return fmt.Errorf("agent.assessmentTimeout %s has to be from %s to %s: at least a minute, and twice agent.stableWindow",
+			timeout, least, maxAssessmentTimeout)
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ agent:
   osPlugin: dummy
   reconciliation: 3s
   stableWindow: 4s
+  assessmentTimeout: 5m
   insecureAllowHttp: true
   insecureSkipTlsVerify: true
   useSystemCertPool: true
@@ -44,7 +45,7 @@ agent:
 			Registration: config.Registration{URI: "https://api/elemental/v1", CACert: "PEM", Token: "T", TokenDuration: "24h"},
 			Agent: config.Agent{
 				WorkDir: "/w", Hostname: config.Hostname{UseExisting: true, Prefix: "p-"}, NoSMBIOS: true, Debug: true,
-				OSPlugin: "dummy", Reconciliation: config.Duration(3 * time.Second), StableWindow: config.Duration(4 * time.Second), InsecureAllowHTTP: true,
+				OSPlugin: "dummy", Reconciliation: config.Duration(3 * time.Second), StableWindow: config.Duration(4 * time.Second), AssessmentTimeout: config.Duration(5 * time.Minute), InsecureAllowHTTP: true,
 				InsecureSkipTLSVerify: true, UseSystemCertPool: true,
 				PostInstall: config.PostAction{PowerOff: true}, PostReset: config.PostAction{Reboot: true},
 			},
@@ -59,7 +60,7 @@ agent:
 		Expect(err).NotTo(HaveOccurred())
 		Expect(loaded.Agent).To(Equal(config.Agent{
 			WorkDir: "/var/lib/elemental/agent", Hostname: config.Hostname{Prefix: "m-"}, OSPlugin: "elemental",
-			Reconciliation: config.Duration(10 * time.Second), StableWindow: config.Duration(30 * time.Second),
+			Reconciliation: config.Duration(10 * time.Second), StableWindow: config.Duration(30 * time.Second), AssessmentTimeout: config.Duration(10 * time.Minute),
 		}))
 	})
 
@@ -82,6 +83,11 @@ agent:
 		Entry("no host", `registration: {uri: "https:///x"}`, "has no host"),
 		Entry("relative directory", `{registration: {uri: "https://api/x"}, agent: {workDir: w}}`, `agent.workDir "w" has to be an absolute path`),
 		Entry("plugin", `{registration: {uri: "https://api/x"}, agent: {osPlugin: windows}}`, `agent.osPlugin "windows" is not known: use`),
+		Entry("an assessment that no boot can pass", `{registration: {uri: "https://api/x"}, agent: {assessmentTimeout: 59s}}`,
+			"agent.assessmentTimeout 59s has to be from 1m0s to 1h0m0s"),
+		Entry("an assessment without time to become good", `{registration: {uri: "https://api/x"}, agent: {stableWindow: 2m, assessmentTimeout: 3m}}`,
+			"agent.assessmentTimeout 3m0s has to be from 4m0s to 1h0m0s: at least a minute, and twice agent.stableWindow"),
+		Entry("an assessment that takes too long", `{registration: {uri: "https://api/x"}, agent: {assessmentTimeout: 61m}}`, "agent.assessmentTimeout 1h1m0s has to be"),
 		Entry("window", `{registration: {uri: "https://api/x"}, agent: {stableWindow: 6m}}`, "agent.stableWindow 6m0s has to be from 0 to 5m0s"),
 		Entry("duration", `{registration: {uri: "https://api/x"}, agent: {reconciliation: soon}}`, `"soon"`),
 		Entry("not YAML", "\t", "decoding configuration"),

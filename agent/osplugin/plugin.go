@@ -52,7 +52,7 @@ type Plugin interface {
 	Check(ctx context.Context) (assess.Verdict, error)
 	// BeforeUpgrade runs the user's pre-upgrade programs, up to the first that fails, for which the verdict is Bad.
 	BeforeUpgrade(ctx context.Context) (assess.Verdict, error)
-	// Units returns the services that have failed or are still to be started.
+	// Units returns the services that have failed or are still to be started, and whether the host has a default route.
 	Units(ctx context.Context) (assess.UnitStates, error)
 	// Reboot does not return before the host goes down, and then with the context's error. It fails when
 	// the host does not go down.
@@ -97,9 +97,8 @@ type Upgrader interface {
 	// its end.
 	MakeRoom(ctx context.Context, bytes int64) error
 	// Upgrade writes an image to a new snapshot. Use Written to determine whether it did, never the error
-	// alone. Warnings are failures that do not prevent the image from being written: stages of the user's. ErrCorrupt means that
-	// some of the written data is known not to have reached the disk.
-	Upgrade(ctx context.Context, request Upgrade) (warnings []string, err error)
+	// alone. ErrCorrupt means that some of the written data is known not to have reached the disk.
+	Upgrade(ctx context.Context, request Upgrade) (Output, error)
 	// Written returns the snapshot that was completely written for an attempt from an image with this
 	// digest and is what a boot would choose; 0 if there is none.
 	Written(ctx context.Context, attempt, digest string) (int32, error)
@@ -124,6 +123,14 @@ type Upgrade struct {
 	Image string
 	// Version has the other settings of the OS version.
 	Version wire.OSVersion
+}
+
+// Output of an upgrade that did not fail.
+type Output struct {
+	// Warnings are failures that do not prevent the image from being written: stages of the user's.
+	Warnings []string
+	// End is the end of what was printed, in one line.
+	End string
 }
 
 // Space is free disk space in bytes.

@@ -236,24 +236,24 @@ func (m *Machine) write(ctx context.Context, facts osplugin.Facts) (bool, error)
 		return false, err
 	}
 	defer stop()
-	warnings, err := m.run(ctx, reference)
+	output, err := m.run(ctx, reference)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if err := m.noteWarnings(warnings); err != nil {
+	if err := m.noteWarnings(output.Warnings); err != nil {
 		return false, err
 	}
-	return m.judgeWrite(ctx, err)
+	return m.judgeWrite(ctx, output, err)
 }
 
-func (m *Machine) run(ctx context.Context, reference string) (warnings []string, err error) {
+func (m *Machine) run(ctx context.Context, reference string) (output osplugin.Output, err error) {
 	marker := m.Marker()
 	err = m.counted(ctx, wire.StageWrite, m.written, func() (err error) {
-		warnings, err = m.Plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: marker.Attempt, Image: reference, Version: versionOf(marker)})
+		output, err = m.Plugin.Upgrade(ctx, osplugin.Upgrade{Attempt: marker.Attempt, Image: reference, Version: versionOf(marker)})
 		return err
 	})
 	debug.FreeOSMemory()
-	return warnings, err
+	return output, err
 }
 
 // noteWarnings keeps the warnings of the last try until the attempt ends, which may be in another boot.
@@ -268,7 +268,7 @@ func (m *Machine) noteWarnings(warnings []string) error {
 }
 
 // judgeWrite determines from the disk whether the image was written. The CLI's error only explains why it was not.
-func (m *Machine) judgeWrite(ctx context.Context, cause error) (bool, error) {
+func (m *Machine) judgeWrite(ctx context.Context, output osplugin.Output, cause error) (bool, error) {
 	marker := m.Marker()
 	written, err := m.Plugin.Written(ctx, marker.Attempt, marker.Digest)
 	if err != nil {
@@ -284,9 +284,18 @@ func (m *Machine) judgeWrite(ctx context.Context, cause error) (bool, error) {
 		return true, nil
 	}
 	if cause == nil {
-		cause = fmt.Errorf("the command ended with exit code 0 but wrote no usable snapshot; is the state partition full?")
+		cause = errNotWritten(output)
 	}
 	return m.failedToWrite(ctx, cause)
+}
+
+// errNotWritten is for a command that claims to have written the image. It has written it elsewhere, or only a part of it.
+func errNotWritten(output osplugin.Output) error {
+	text := "the command ended with exit code 0 but wrote no usable snapshot; is the state partition full?"
+	if output.End != "" {
+		text += " Its last output: " + output.End
+	}
+	return errors.New(text)
 }
 
 func (m *Machine) failedToWrite(ctx context.Context, cause error) (bool, error) {

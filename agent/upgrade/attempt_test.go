@@ -128,7 +128,7 @@ var _ = Describe("An attempt", func() {
 			for range 3 {
 				w.write = append(w.write, func() error { w.link = 2; return nil })
 			}
-		}, `{"imageUri":"x"}`, "wrote no usable snapshot"),
+		}, `{"imageUri":"x"}`, "wrote no usable snapshot; is the state partition full? Its last output: Upgrade completed"),
 	)
 
 	DescribeTable("asks no more of the recovery partition than is needed there", func(recovery osplugin.RecoverySpace, version string) {

@@ -45,12 +45,12 @@ func (s *slow) Download(ctx context.Context, wanted image.Image) error {
 
 func (s *slow) Downloaded(string) int64 { return s.bytes.Load() }
 
-func (s *slow) Upgrade(ctx context.Context, request osplugin.Upgrade) (warnings []string, err error) {
+func (s *slow) Upgrade(ctx context.Context, request osplugin.Upgrade) (output osplugin.Output, err error) {
 	err = s.pass(wire.StageWrite, func() error {
-		warnings, err = s.world.Upgrade(ctx, request)
+		output, err = s.world.Upgrade(ctx, request)
 		return err
 	})
-	return warnings, err
+	return output, err
 }
 
 func (s *slow) VerifySnapshot(ctx context.Context, verification osplugin.Verification) error {

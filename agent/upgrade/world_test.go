@@ -196,7 +196,7 @@ func (w *world) Clean(context.Context) error {
 	})
 }
 
-func (w *world) Upgrade(_ context.Context, request osplugin.Upgrade) ([]string, error) {
+func (w *world) Upgrade(_ context.Context, request osplugin.Upgrade) (osplugin.Output, error) {
 	next := w.newest() + 1
 	// A kill within leaves half a snapshot.
 	w.snapshots[next] = snap{}
@@ -213,7 +213,7 @@ func (w *world) Upgrade(_ context.Context, request osplugin.Upgrade) ([]string, 
 		w.written++
 		return nil
 	})
-	return w.ignored, err
+	return osplugin.Output{Warnings: w.ignored, End: "Upgrade completed"}, err
 }
 
 func (w *world) newest() (newest int32) {

@@ -205,6 +205,10 @@ type AgentConfig struct {
 	// has passed its assessment, up to 5m. Default 30s.
 	// +optional
 	StableWindow *metav1.Duration `json:"stableWindow,omitempty"`
+	// assessmentTimeout is how long a boot after an upgrade may take to pass its assessment, from 1m to 1h, and at least twice
+	// stableWindow. The host then goes back to its former OS. Default 10m.
+	// +optional
+	AssessmentTimeout *metav1.Duration `json:"assessmentTimeout,omitempty"`
 	// insecureAllowHttp allows a registration URI with http.
 	// +optional
 	InsecureAllowHTTP bool `json:"insecureAllowHttp,omitempty"`

@@ -28,6 +28,11 @@ func (in *AgentConfig) DeepCopyInto(out *AgentConfig) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.AssessmentTimeout != nil {
+		in, out := &in.AssessmentTimeout, &out.AssessmentTimeout
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.InsecureRegistries != nil {
 		in, out := &in.InsecureRegistries, &out.InsecureRegistries
 		*out = make([]string, len(*in))

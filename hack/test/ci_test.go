@@ -51,12 +51,13 @@ var _ = Describe("What CI runs", func() {
 	It("ends when no time is left, whatever hangs, says what that was, and runs the rest", func(ctx SpecContext) {
 		said, err := ci(ctx, "CI_BUDGET=0", "CI_GRACE=1")
 		Expect(err).To(HaveOccurred())
-		Expect(len(said)).To(BeNumerically(">", 5))
-		Expect(said[len(said)-5:]).To(HaveExactElements(
+		Expect(len(said)).To(BeNumerically(">", 6))
+		Expect(said[len(said)-6:]).To(HaveExactElements(
 			MatchRegexp(`^==> make verify FAILED: it was ended after \d+s, when no time was left$`),
 			MatchRegexp(`^==> make test FAILED after \d+s$`),
 			MatchRegexp(`^==> make test-e2e passed in \d+s$`),
 			MatchRegexp(`^==> make test-native passed in \d+s$`),
+			MatchRegexp(`^==> make test-nodes-short passed in \d+s$`),
 			MatchRegexp(`^==> make test-long passed in \d+s$`),
 		))
 	}, SpecTimeout(minute))

@@ -13,6 +13,7 @@ lacks=()
 [ -n "${ELEMENTAL_BIN:-}" ] || lacks+=("ELEMENTAL_BIN, the CLI of the elemental toolkit")
 [ -e /dev/loop-control ] || lacks+=("loop devices")
 [ -e /sys/fs/cgroup/memory/cgroup.procs ] || lacks+=("cgroup v1")
+unshare --mount --pid --net --fork true 2>/dev/null || lacks+=("the right to make namespaces (CAP_SYS_ADMIN)")
 command -v apt-get >/dev/null || lacks+=("Debian's apt-get")
 if [ "${#lacks[@]}" -gt 0 ]; then
   printf 'real nodes cannot run on this machine, which lacks: %s\n' "${lacks[@]}" >&2

@@ -22,9 +22,18 @@ var (
 	hosts []*host
 )
 
+// shortLabel is the label of the specs that one host is enough for.
+const shortLabel = "short"
+
 func startCluster(ctx context.Context) {
 	GinkgoHelper()
-	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "real", Workers: 2, Hosts: powerOnHosts, Patience: patience})
+	workers := 3
+	if GinkgoLabelFilter() == shortLabel {
+		workers = 1
+	}
+	cluster = suite.NewCluster(ctx, theLab, scenario.Options{
+		Name: "real", Workers: workers, Hosts: powerOnHosts, Patience: patience, AssessmentTimeout: assessmentTimeout,
+	})
 }
 
 // powerOnHosts installs and starts a host for each worker. The lab is on this machine's loopback interface, and on those of the hosts.
@@ -35,7 +44,10 @@ func powerOnHosts(_ context.Context, c *scenario.Cluster, agentConfig []byte) er
 	}
 	ports := []int{c.Workload().Port(), portOf(theLab.ElementalAPI()), portOf(theLab.Registry.Host())}
 	for n := range c.Options.Workers {
-		hosts = append(hosts, newHost(c.HostName(n+1), n+1, c.Image, agentConfig, kubeconfig, ports...))
+		hosts = append(hosts, newHost(machine{
+			name: c.HostName(n + 1), number: n + 1, installed: c.Image, agentConfig: agentConfig,
+			kubernetes: map[string]string{"kubelet.conf": string(kubeconfig)}, ports: ports,
+		}))
 	}
 	return nil
 }

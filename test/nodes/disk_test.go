@@ -37,7 +37,7 @@ func (h *host) install(installed image.Image, agentConfig []byte) {
 	h.recordInstallation(content, snapshot, installed)
 	for path, text := range map[string]string{
 		"hostname": h.name + "\n", "machine-id": strings.Repeat(strconv.Itoa(h.number), 32) + "\n", "elemental/agent/config.yaml": string(agentConfig),
-		"ssl/certs/ca-certificates.crt": string(theLab.Registry.CA()), "hosts": "127.0.0.1 localhost\n", "resolv.conf": "",
+		"ssl/certs/ca-certificates.crt": string(theLab.Registry.CA()), "hosts": "127.0.0.1 localhost\n", "resolv.conf": "", "systemd/network/10-uplink.network": networkFile(h.number),
 	} {
 		write(content("COS_PERSISTENT", "etc", path), text)
 	}

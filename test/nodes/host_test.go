@@ -44,18 +44,33 @@ type host struct {
 	done chan struct{}
 }
 
+// machine describes a host.
+type machine struct {
+	name string
+	// number is in its addresses, and in the ids of its snapshots.
+	number      int
+	installed   image.Image
+	agentConfig []byte
+	// kubernetes are the files that its kubeadm writes into /etc/kubernetes, by path.
+	kubernetes map[string]string
+	// ports of the lab that it uses.
+	ports []int
+}
+
 // newHost installs a host from an image, connects it to ports of the lab and powers it on. It is switched off when the suite ends.
-func newHost(name string, number int, installed image.Image, agentConfig, kubeconfig []byte, ports ...int) *host {
+func newHost(of machine) *host {
 	GinkgoHelper()
-	h := &host{name: name, number: number, dir: GinkgoT().TempDir(), done: make(chan struct{})}
-	h.install(installed, agentConfig)
-	write(filepath.Join(h.dir, "kubelet.conf"), string(kubeconfig))
+	h := &host{name: of.name, number: of.number, dir: GinkgoT().TempDir(), done: make(chan struct{})}
+	h.install(of.installed, of.agentConfig)
+	for path, content := range of.kubernetes {
+		write(filepath.Join(h.dir, "kubernetes", path), content)
+	}
 	Expect(os.Symlink(software, filepath.Join(h.dir, "usr"))).To(Succeed())
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
 	makeDirs(filepath.Join(h.dir, "bin"))
 	Expect(os.Symlink(self, filepath.Join(h.dir, "bin", grubName))).To(Succeed())
-	connect(name, number, ports...)
+	connect(h.name, h.number, of.ports...)
 	DeferCleanup(h.removeGroups)
 	h.attach()
 	DeferCleanup(h.detach)

@@ -55,10 +55,11 @@ var fromMachine = []string{"passwd", "group", "nsswitch.conf", "ld.so.cache", "a
 
 // enabled are the units that are started, by target.
 var enabled = map[string][]string{
-	"sysinit.target": {"lab-initramfs.service"},
+	"sysinit.target":        {"lab-initramfs.service"},
+	"network-online.target": {"systemd-networkd-wait-online.service"},
 	"multi-user.target": {
 		"elemental-setup-boot.service", "elemental-setup-network.service", "elemental-boot-assessment.service", "elemental-agent.service",
-		"containerd.service", "kubelet.service", "lab-images.service",
+		"systemd-networkd.service", "containerd.service", "kubelet.service", "lab-images.service",
 	},
 }
 

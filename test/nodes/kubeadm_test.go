@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -70,14 +69,11 @@ func configureKubelet(join kubelet.Join, address string) error {
 	if join.ProviderID != "" {
 		flags += " --provider-id=" + join.ProviderID
 	}
-	for to, from := range map[string]string{"/etc/kubernetes/kubelet.conf": "/run/lab/kubelet.conf", "/var/lib/kubelet/config.yaml": "/usr/lib/lab/kubelet.yaml"} {
-		content, err := os.ReadFile(from)
-		if err == nil {
-			err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, content, 0o600))
-		}
-		if err != nil {
-			return err
-		}
+	config, err := os.ReadFile("/usr/lib/lab/kubelet.yaml")
+	err = errors.Join(err, os.MkdirAll("/var/lib/kubelet", 0o755), os.MkdirAll("/etc/kubernetes/manifests", 0o755),
+		os.CopyFS("/etc/kubernetes", os.DirFS("/run/lab/kubernetes")), os.WriteFile("/var/lib/kubelet/config.yaml", config, 0o600))
+	if err != nil {
+		return err
 	}
 	return os.WriteFile("/var/lib/kubelet/kubeadm-flags.env", []byte(fmt.Sprintf("KUBELET_KUBEADM_ARGS=%q\n", flags)), 0o600)
 }

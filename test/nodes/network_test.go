@@ -6,14 +6,11 @@ package nodes
 import (
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"golang.org/x/sys/unix"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
@@ -24,8 +21,17 @@ const uplink = "host0"
 // address of a host in its network with this machine.
 func address(number int) string { return fmt.Sprintf("10.213.%d.2", number) }
 
-// connect gives a host its network, which outlives its boots: an interface that it shares with this machine, and on its own loopback
-// interface the ports of the lab.
+// gateway is the address of this machine in the network of a host.
+func gateway(number int) string { return fmt.Sprintf("10.213.%d.1", number) }
+
+// networkFile is the host's configuration of its uplink, for systemd-networkd.
+func networkFile(number int) string {
+	return fmt.Sprintf("[Match]\nName=%s\n[Network]\nAddress=%s/24\nGateway=%s\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n", uplink, address(number), gateway(number))
+}
+
+// connect gives a host an interface that it shares with this machine, which its OS has to configure at each boot. The lab is on the
+// loopback interface of this machine; what a host sends to these ports of its own loopback interface goes to this machine through the
+// uplink.
 func connect(name string, number int, ports ...int) {
 	GinkgoHelper()
 	link := "elnode" + strconv.Itoa(number)
@@ -33,18 +39,15 @@ func connect(name string, number int, ports ...int) {
 	run("ip", "netns", "add", name)
 	DeferCleanup(disconnect, name, link)
 	run("ip", "link", "add", link, "type", "veth", "peer", "name", uplink, "netns", name)
-	run("ip", "address", "add", fmt.Sprintf("10.213.%d.1/24", number), "dev", link)
+	run("ip", "address", "add", gateway(number)+"/24", "dev", link)
 	run("ip", "link", "set", link, "up")
-	for _, command := range [][]string{
-		{"link", "set", "lo", "up"},
-		{"address", "add", address(number) + "/24", "dev", uplink},
-		{"link", "set", uplink, "up"},
-		{"route", "add", "default", "via", fmt.Sprintf("10.213.%d.1", number)},
-	} {
-		run("ip", append([]string{"-netns", name}, command...)...)
-	}
+	run("ip", "-netns", name, "link", "set", "lo", "up")
+	within := func(command ...string) { run("ip", append([]string{"netns", "exec", name}, command...)...) }
+	within("sysctl", "-qw", "net.ipv4.conf.all.route_localnet=1")
+	within("iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-o", uplink, "-s", "127.0.0.0/8", "-j", "MASQUERADE")
 	for _, port := range ports {
-		listener, err := listenIn(name, port)
+		within("iptables", "-w", "-t", "nat", "-A", "OUTPUT", "-d", "127.0.0.1", "-p", "tcp", "--dport", strconv.Itoa(port), "-j", "DNAT", "--to-destination", gateway(number))
+		listener, err := net.Listen("tcp", net.JoinHostPort(gateway(number), strconv.Itoa(port)))
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(process.LinkFrom(listener, port).Close)
 	}
@@ -53,24 +56,4 @@ func connect(name string, number int, ports ...int) {
 func disconnect(name, link string) {
 	_ = exec.Command("ip", "link", "delete", link).Run()
 	_ = exec.Command("ip", "netns", "delete", name).Run()
-}
-
-// listenIn listens on a loopback port of a network namespace. A socket stays in the namespace of the thread that has created it.
-func listenIn(namespace string, port int) (listener net.Listener, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
-		var file *os.File
-		if file, err = os.Open("/run/netns/" + namespace); err != nil {
-			return
-		}
-		defer func() { _ = file.Close() }()
-		if err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
-			return
-		}
-		listener, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	}()
-	<-done
-	return listener, err
 }

@@ -23,6 +23,11 @@ const (
 	webImage   = "registry.example.com/web:1"
 	// stubbornImage ignores SIGTERM.
 	stubbornImage = "localhost/stubborn:1"
+	// recorderImage notes its starts and ends in /record.
+	recorderImage = "localhost/recorder:1"
+	// Of the static Pods of a control plane.
+	etcdImage      = "localhost/etcd:1"
+	apiServerImage = "localhost/kube-apiserver:1"
 )
 
 // software is the directory with the programs and units that all hosts have in /usr, below the files of their images.
@@ -48,6 +53,7 @@ func prepareSoftware() {
 	copyTo(filepath.Join(software, "lib/lab"), "testdata/scripts/*")
 	copyTo(filepath.Join(software, "lib/lab"), "testdata/kubelet.yaml")
 	packPods(filepath.Join(software, "lib/lab/pods.tar"))
+	packControlPlane(filepath.Join(software, "lib/lab/control-plane.tar"))
 }
 
 // copyTo copies the files that match a pattern into a directory.
@@ -62,23 +68,50 @@ func copyTo(dir, pattern string) {
 // packPods writes an archive with the images of Pods, each with the program pod alone.
 func packPods(archive string) {
 	GinkgoHelper()
-	dir := filepath.Join(GinkgoT().TempDir(), "pod")
-	makeDirs(dir)
-	run("cp", built("lab/pod"), filepath.Join(dir, "pod"))
-	layer := layerOf(dir)
+	layer := layerOfProgram("lab/pod")
 	images := map[name.Tag]v1.Image{}
-	for tag, command := range map[string]string{pauseImage: "/pod", webImage: "/pod", stubbornImage: "/pod stubborn"} {
-		built, err := mutate.AppendLayers(empty.Image, layer)
-		Expect(err).NotTo(HaveOccurred())
-		config, err := forThisMachine(built).ConfigFile()
-		Expect(err).NotTo(HaveOccurred())
-		config = config.DeepCopy()
-		config.Config.Entrypoint = strings.Fields(command)
-		built, err = mutate.ConfigFile(built, config)
-		Expect(err).NotTo(HaveOccurred())
-		parsed, err := name.NewTag(tag)
-		Expect(err).NotTo(HaveOccurred())
-		images[parsed] = built
+	for tag, command := range map[string]string{
+		pauseImage: "/pod", webImage: "/pod", stubbornImage: "/pod stubborn", recorderImage: "/pod record /record/file",
+	} {
+		images[tagOf(tag)] = podImage(layer, command)
 	}
 	Expect(tarball.MultiWriteToFile(archive, images)).To(Succeed())
+}
+
+// packControlPlane writes an archive with the images of a control plane's static Pods.
+func packControlPlane(archive string) {
+	GinkgoHelper()
+	Expect(tarball.MultiWriteToFile(archive, map[name.Tag]v1.Image{
+		tagOf(etcdImage):      podImage(layerOfProgram("tools/etcd"), "/etcd"),
+		tagOf(apiServerImage): podImage(layerOfProgram("tools/kube-apiserver"), "/kube-apiserver"),
+	})).To(Succeed())
+}
+
+// layerOfProgram has one program, in the root directory.
+func layerOfProgram(path string) v1.Layer {
+	GinkgoHelper()
+	dir := filepath.Join(GinkgoT().TempDir(), filepath.Base(path))
+	makeDirs(dir)
+	run("cp", "--dereference", built(path), dir)
+	return layerOf(dir)
+}
+
+func tagOf(text string) name.Tag {
+	GinkgoHelper()
+	tag, err := name.NewTag(text)
+	Expect(err).NotTo(HaveOccurred())
+	return tag
+}
+
+func podImage(layer v1.Layer, command string) v1.Image {
+	GinkgoHelper()
+	made, err := mutate.AppendLayers(empty.Image, layer)
+	Expect(err).NotTo(HaveOccurred())
+	config, err := forThisMachine(made).ConfigFile()
+	Expect(err).NotTo(HaveOccurred())
+	config = config.DeepCopy()
+	config.Config.Entrypoint = strings.Fields(command)
+	made, err = mutate.ConfigFile(made, config)
+	Expect(err).NotTo(HaveOccurred())
+	return made
 }

@@ -24,7 +24,9 @@ import (
 const (
 	// patience is the timeout of what happens on a host; a boot and an upgrade take longer while others compile.
 	patience = 5 * time.Minute
-	look     = 200 * time.Millisecond
+	// assessmentTimeout is what a bad image takes whose kubelet or network does not start.
+	assessmentTimeout = 90 * time.Second
+	look              = 200 * time.Millisecond
 	// binEnv is the environment variable with the path of the elemental toolkit's CLI.
 	binEnv = "ELEMENTAL_BIN"
 )

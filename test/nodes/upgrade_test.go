@@ -5,84 +5,140 @@ package nodes
 
 import (
 	"context"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// failingUnit is an image with a unit that fails at each boot.
-var failingUnit = osFiles{
-	"usr/lib/systemd/system/broken.service":                     "[Service]\nType=oneshot\nExecStart=/bin/false\n",
-	"etc/systemd/system/multi-user.target.wants/broken.service": "->/usr/lib/systemd/system/broken.service",
-}
-
-var _ = Describe("A real node", Ordered, func() {
+var _ = Describe("Real nodes", Ordered, func() {
 	var (
-		web    *appsv1.Deployment
-		before []scenario.Identity
-		node   string
+		web, stubborn          *appsv1.Deployment
+		records                *appsv1.DaemonSet
+		stubborns, recordsSeen *podHistory
+		before                 []scenario.Identity
+		good                   image.Image
+		bootIDs                map[string]string
 	)
 
 	BeforeAll(func(ctx SpecContext) {
 		var err error
 		before, err = cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		node = before[0].Node
-		web = suite.Web(2)
-		Expect(theLab.WorkloadKube.Create(ctx, web)).To(Succeed())
-		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}, Spec: policyv1.PodDisruptionBudgetSpec{
-			Selector: web.Spec.Selector, MinAvailable: ptr.To(intstr.FromInt32(0)),
-		}}
-		Expect(theLab.WorkloadKube.Create(ctx, budget)).To(Succeed())
-		Eventually(readyPods).WithContext(ctx).WithArguments(web).Should(BeEquivalentTo(2), "containers run")
+		web, stubborn, records = spreadWeb(ctx), stubbornOn(ctx, hosts[len(hosts)-1].name), recorder(ctx)
+		awaitWorkloads(ctx, web, stubborn, records)
+		stubborns, recordsSeen = followPods(ctx, "stubborn"), followPods(ctx, "recorder")
+		bootIDs = map[string]string{}
+		for _, each := range hosts {
+			bootIDs[each.name] = readNode(ctx, each.name).Status.NodeInfo.BootID
+		}
+		good = push(ctx, theLab.Registry, "v2", nil)
 	})
 
-	It("is cordoned, drained, rebooted into the other root file system, assessed and uncordoned", func(ctx SpecContext) {
-		boots, bootID := allBoots(), readNode(ctx, node).Status.NodeInfo.BootID
-		good := push(ctx, theLab.Registry, "v2", nil)
+	It("are not drained as long as a PodDisruptionBudget forbids it", func(ctx SpecContext) {
 		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
+		_, err := cluster.AwaitMessage(ctx, good, "Drain", "PodDisruptionBudget default/web allows no eviction")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(audit.RefusedEvictions(suite.Audit(theLab.Workload))).NotTo(BeEmpty())
+		triggered := audit.Triggered(suite.Audit(theLab.Management))
+		for _, each := range hosts {
+			Expect(triggered).NotTo(HaveKey(each.name))
+		}
+		Expect(readyPods(ctx, web)).To(BeEquivalentTo(len(hosts)))
+	})
+
+	It("are cordoned, drained, rebooted into the other root file system, assessed and uncordoned, one after the other", func(ctx SpecContext) {
+		patch := client.MergeFrom(web.DeepCopy())
+		web.Spec.Replicas = ptr.To(int32(len(hosts) + 1))
+		Expect(theLab.WorkloadKube.Patch(ctx, web, patch)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
-		Expect(allBoots()-boots).To(BeEquivalentTo(len(hosts)), "one reboot each")
-		events := suite.Audit(theLab.Workload)
-		Expect(audit.Cordons(events)).To(HaveKeyWithValue(node, HaveLen(1)))
-		Expect(audit.MaxOverlap(audit.Cordons(events))).To(Equal(1), "one node at a time")
-		Expect(audit.Evictions(events)).NotTo(BeEmpty())
-		Eventually(readyPods).WithContext(ctx).WithArguments(web).Should(BeEquivalentTo(2), "containers run again")
-		after := readNode(ctx, node)
-		Expect(after.Status.NodeInfo.OSImage).To(Equal("v2"))
-		Expect(after.Status.NodeInfo.BootID).NotTo(Equal(bootID))
-		Expect(after.Spec.Unschedulable).To(BeFalse())
+		awaitWorkloads(ctx, web, stubborn, records)
+
+		cordons := audit.Cordons(suite.Audit(theLab.Workload))
+		Expect(audit.MaxOverlap(cordons)).To(Equal(1), "one node at a time")
+		for _, each := range hosts {
+			Expect(each.boots.Load()).To(BeEquivalentTo(3), "installation, bootstrap, upgrade")
+			after := readNode(ctx, each.name)
+			Expect(after.Status.NodeInfo.OSImage).To(Equal("v2"))
+			Expect(after.Status.NodeInfo.BootID).NotTo(Equal(bootIDs[each.name]))
+			Expect(after.Spec.Unschedulable).To(BeFalse())
+			Expect(cordons[each.name]).To(HaveLen(1), each.name)
+		}
+		Expect(audit.Budgets(suite.Audit(theLab.Workload))).To(HaveKeyWithValue("default/web", HaveField("Minimum", BeEquivalentTo(len(hosts)))))
 		Expect(cluster.Identities(ctx)).To(Equal(before))
 	})
 
-	DescribeTable("falls back from an image", func(ctx SpecContext, version string, files osFiles) {
+	It("are rebooted once a Pod that ignores SIGTERM has been killed after its grace period, and soon then", func() {
+		node := hosts[len(hosts)-1].name
+		_, gone := stubborns.on(node)
+		Expect(gone).To(HaveLen(1))
+		Expect(gone[0].Status.ContainerStatuses).To(HaveExactElements(HaveField("State.Terminated.ExitCode", BeEquivalentTo(killed))))
+		deleted := deletedAt(&gone[0])
+		Expect(deleted).To(BeTemporally(">=", gone[0].DeletionTimestamp.Time), "the end of the grace period")
+		triggered := audit.Triggered(suite.Audit(theLab.Management))[node]
+		Expect(triggered).To(HaveLen(1))
+		GinkgoWriter.Println("deleted", deleted, "triggered", triggered[0].From)
+		Expect(triggered[0].From).To(And(BeTemporally(">", deleted), BeTemporally("<", deleted.Add(soon))))
+	})
+
+	// The kubelet may not have told the API server of the end of a Pod when it is ended itself. The DaemonSet then has the same Pod again, and
+	// another one otherwise.
+	It("keep hostPath volumes, shut their Pods down, and are uncordoned once the Pods of DaemonSets are Ready", func(ctx SpecContext) {
+		cordons, triggered := audit.Cordons(suite.Audit(theLab.Workload)), audit.Triggered(suite.Audit(theLab.Management))
+		for _, each := range hosts {
+			there, _ := recordsSeen.on(each.name)
+			Expect(there).To(HaveLen(1))
+			Expect(record(ctx, &there[0])).To(Equal([]string{"started", "ended"}), "of the boot before")
+			ready, uncordoned := readySince(&there[0]), cordons[each.name][0].To
+			GinkgoWriter.Println(each.name, "triggered", triggered[each.name][0].From, "ready", ready, "uncordoned", uncordoned)
+			Expect(ready).To(And(BeTemporally(">", triggered[each.name][0].From), BeTemporally("<=", uncordoned)))
+		}
+	})
+
+	DescribeTable("fall back from an image", func(ctx SpecContext, version string, files osFiles, why string) {
 		boots := allBoots()
 		bad := push(ctx, theLab.Registry, version, files)
 		Expect(cluster.PatchImage(ctx, bad)).To(Succeed())
 		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
-		GinkgoWriter.Println(attempt.Status.Message)
+		Expect(attempt.Status.Message).To(ContainSubstring(why))
 		Expect(allBoots()-boots).To(BeEquivalentTo(2), "one host there and back, and no other")
-		Eventually(readNode).WithContext(ctx).WithArguments(node).Should(And(
-			HaveField("Status.NodeInfo.OSImage", "v2"), HaveField("Spec.Unschedulable", false)))
-		Eventually(readyPods).WithContext(ctx).WithArguments(web).Should(BeEquivalentTo(2), "containers run again")
+		for _, each := range hosts {
+			Eventually(readNode).WithContext(ctx).WithArguments(each.name).Should(And(
+				HaveField("Status.NodeInfo.OSImage", "v2"), HaveField("Spec.Unschedulable", false)))
+		}
+		awaitWorkloads(ctx, web, stubborn, records)
 		Expect(cluster.Identities(ctx)).To(Equal(before))
 	},
-		Entry("with a unit that fails", "v3-unit", failingUnit),
+		Entry("with a unit that fails", "v3-unit", failingUnit, "units failed that had not failed before: broken.service"),
+		Entry("whose kubelet does not start", "v4-kubelet", endingKubelet, "kubelet"),
+		Entry("without a network", "v5-network", withoutNetwork, "the host has no default route, and had one before"),
 	)
 })
+
+// awaitWorkloads waits until all containers run.
+func awaitWorkloads(ctx context.Context, web, stubborn *appsv1.Deployment, records *appsv1.DaemonSet) {
+	GinkgoHelper()
+	for of, want := range map[client.Object]int32{web: *web.Spec.Replicas, stubborn: 1, records: int32(len(hosts))} {
+		Eventually(readyPods).WithContext(ctx).WithArguments(of).Should(Equal(want), of.GetName())
+	}
+}
+
+// record is what a Pod found in its hostPath volume.
+func record(ctx context.Context, pod *corev1.Pod) ([]string, error) {
+	said, err := theLab.WorkloadKubectl(ctx, "logs", "--namespace", pod.Namespace, pod.Name)
+	return strings.Fields(said), err
+}
 
 // allBoots of all hosts.
 func allBoots() int32 {
@@ -98,10 +154,4 @@ func readNode(ctx context.Context, name string) *corev1.Node {
 	node := &corev1.Node{}
 	Expect(theLab.WorkloadKube.Get(ctx, client.ObjectKey{Name: name}, node)).To(Succeed())
 	return node
-}
-
-func readyPods(ctx context.Context, of *appsv1.Deployment) (int32, error) {
-	read := &appsv1.Deployment{}
-	err := theLab.WorkloadKube.Get(ctx, client.ObjectKeyFromObject(of), read)
-	return read.Status.ReadyReplicas, err
 }

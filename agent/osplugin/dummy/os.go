@@ -114,8 +114,8 @@ func (p *Plugin) Exclusive(context.Context, func(string)) (release func(), err e
 func (p *Plugin) Clean(context.Context) error { return nil }
 
 // Upgrade adds a snapshot.
-func (p *Plugin) Upgrade(_ context.Context, request osplugin.Upgrade) (warnings []string, err error) {
-	return nil, p.change(func(d *disk) error {
+func (p *Plugin) Upgrade(_ context.Context, request osplugin.Upgrade) (osplugin.Output, error) {
+	return osplugin.Output{}, p.change(func(d *disk) error {
 		d.Newest++
 		d.Snapshots[d.Newest] = snapshot{URI: request.Version.ImageURI, Digest: digestOf(request.Image), Attempt: request.Attempt}
 		d.Default = d.Newest

@@ -32,7 +32,7 @@ var _ = Describe("A dummy OS", func() {
 	write := func(plugin *dummy.Plugin, uri string) {
 		GinkgoHelper()
 		request := osplugin.Upgrade{Attempt: "a1", Image: "dummy/os@" + dummy.Digest(uri), Version: wire.OSVersion{ImageURI: uri}}
-		Expect(plugin.Upgrade(ctx, request)).To(BeEmpty())
+		Expect(plugin.Upgrade(ctx, request)).To(BeZero())
 		Expect(plugin.Written(ctx, "a1", dummy.Digest(uri))).To(BeEquivalentTo(2))
 	}
 

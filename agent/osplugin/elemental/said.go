@@ -4,6 +4,7 @@
 package elemental
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -15,6 +16,8 @@ const (
 	longestReason = 300
 	// quotedErrors is how many errors of the CLI are quoted: the first is the cause, or the second explains it.
 	quotedErrors = 2
+	// lastEntries of the CLI's log are quoted if it wrote nothing and did not fail.
+	lastEntries = 3
 	// mostWarnings are kept of a successful run: one for each of the toolkit's hooks.
 	mostWarnings = 4
 
@@ -70,6 +73,23 @@ func reasonOf(result system.Result) string {
 		}
 	}
 	return shorten(reason)
+}
+
+// endOf returns the last entries of the CLI's log, or else its last line.
+func endOf(result system.Result) string {
+	entries := entriesOf(result.Stdout)
+	var said []string
+	for _, each := range entries[max(0, len(entries)-lastEntries):] {
+		said = append(said, each.message)
+	}
+	if len(said) == 0 {
+		said = []string{system.LastLine(cmp.Or(strings.TrimSpace(result.Stderr), result.Stdout))}
+	}
+	end := strings.Join(said, "; ")
+	if len(end) > longestReason {
+		return "..." + strings.ToValidUTF8(end[len(end)-longestReason:], "")
+	}
+	return end
 }
 
 func shorten(said string) string {

@@ -16,28 +16,28 @@ import (
 
 // Upgrade runs "elemental upgrade". Its exit code means little: every failure inside the upgrade is 1, and 0 includes a full disk and failed
 // stages of the toolkit's hooks. --strict would make such a stage end the upgrade, and is not used.
-func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) (warnings []string, err error) {
+func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) (output osplugin.Output, err error) {
 	release, err := p.alone(ctx)
 	if err != nil {
-		return nil, err
+		return output, err
 	}
 	defer release()
 	command, err := p.upgradeCommand(request)
 	if err != nil {
-		return nil, err
+		return output, err
 	}
 	if err := p.keepState(); err != nil {
-		return nil, err
+		return output, err
 	}
 	if err := p.prepareState(); err != nil {
-		return nil, err
+		return output, err
 	}
 	if err := p.bootBooted(ctx); err != nil {
-		return nil, fmt.Errorf("selecting the running snapshot for the next boot: %w", err)
+		return output, fmt.Errorf("selecting the running snapshot for the next boot: %w", err)
 	}
 	result, err := p.runUpgrade(ctx, command)
 	if err != nil {
-		return nil, err
+		return output, err
 	}
 	// The port of the agent's registry changes with each run; messages must not.
 	host, _, _ := strings.Cut(request.Image, "/")
@@ -45,11 +45,11 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) (warning
 	result.Stderr = strings.ReplaceAll(result.Stderr, host, "the agent's registry")
 	switch {
 	case result.ExitCode == 0:
-		return warningsOf(result.Stdout), nil
+		return osplugin.Output{Warnings: warningsOf(result.Stdout), End: endOf(result)}, nil
 	case result.ExitCode < 0:
-		return nil, errors.New("elemental upgrade was killed")
+		return output, errors.New("elemental upgrade was killed")
 	}
-	return nil, fmt.Errorf("elemental upgrade: exit code %d: %s", result.ExitCode, reasonOf(result))
+	return output, fmt.Errorf("elemental upgrade: exit code %d: %s", result.ExitCode, reasonOf(result))
 }
 
 func (p *Plugin) upgradeCommand(request osplugin.Upgrade) (system.Command, error) {

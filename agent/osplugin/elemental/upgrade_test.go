@@ -42,7 +42,7 @@ var _ = Describe("Writing an image", func() {
 			met = append(r.grubenv(), strings.Split(r.read(oemEnv), "\n")...)
 			return system.Result{}
 		})
-		Expect(r.plugin.Upgrade(ctx, request)).To(BeEmpty())
+		Expect(r.plugin.Upgrade(ctx, request)).To(BeZero())
 		Expect(met).To(ConsistOf("next_entry=passive2", "passive_snaps=2 1", "default_fallback=0 1 2 3"))
 		Expect(r.grubenv()).To(ConsistOf("next_entry=passive2"))
 		Expect(r.plugin.BootNewest(ctx)).To(Succeed())
@@ -53,7 +53,7 @@ var _ = Describe("Writing an image", func() {
 		func(version wire.OSVersion, call string, env []string) {
 			r.runner.Say("elemental", "")
 			request.Version = version
-			Expect(r.plugin.Upgrade(ctx, request)).To(BeEmpty())
+			Expect(r.plugin.Upgrade(ctx, request)).To(BeZero())
 			commands := r.runner.Commands()
 			last := commands[len(commands)-1]
 			Expect(last.String()).To(Equal(call))
@@ -94,10 +94,21 @@ var _ = Describe("Writing an image", func() {
 	})
 
 	// What the CLI v2.3.2 logs at exit code 0.
+	DescribeTable("returns the end of what the CLI printed when it ended with 0", func(log, end string) {
+		r.runner.Say("elemental", log)
+		Expect(r.plugin.Upgrade(ctx, request)).To(HaveField("End", end))
+	},
+		Entry("nothing", "", ""),
+		Entry("a line that is no entry of its log", "done\n", "done"),
+		Entry("the last entries", "INFO[0001] one \nINFO[0002] two \nINFO[0003] Copying 127.0.0.1:5001/x\nINFO[0004] Upgrade completed \n",
+			"two; Copying the agent's registry/x; Upgrade completed"),
+		Entry("no more than the last 300 bytes", "INFO[0001] "+strings.Repeat("a", 299)+"bc\n", "..."+strings.Repeat("a", 298)+"bc"),
+	)
+
 	DescribeTable("warns of what the CLI only logs when it has failed",
 		func(log string, warnings ...string) {
 			r.runner.Say("elemental", log)
-			Expect(r.plugin.Upgrade(ctx, request)).To(Equal(warnings))
+			Expect(r.plugin.Upgrade(ctx, request)).To(HaveField("Warnings", warnings))
 		},
 		Entry("stages of two hooks, each with the output of its command and a summary",
 			"\x1b[36mINFO\x1b[0m[2026-11-23T09:33:21Z] Running before-upgrade hook                  \n"+

@@ -139,11 +139,13 @@ var _ = Describe("Deletions", func() {
 })
 
 var _ = Describe("Evictions", func() {
-	It("are those that were granted", func() {
-		Expect(audit.Evictions(log(
+	It("are those that were granted, or were refused for a budget", func() {
+		events := log(
 			line(1, "create", "pods/eviction", "web-1", 429, `{}`), line(2, "create", "pods/eviction", "web-1", 201, `{}`),
-			line(3, "delete", "pods", "web-2", 200, `{}`),
-		))).To(Equal([]audit.Eviction{{Pod: "default/web-1", User: "drainer", At: at(2)}}))
+			line(3, "delete", "pods", "web-2", 200, `{}`), line(4, "create", "pods/eviction", "gone", 404, `{}`),
+		)
+		Expect(audit.Evictions(events)).To(Equal([]audit.Eviction{{Pod: "default/web-1", User: "drainer", At: at(2)}}))
+		Expect(audit.RefusedEvictions(events)).To(Equal([]audit.Eviction{{Pod: "default/web-1", User: "drainer", At: at(1)}}))
 	})
 })
 

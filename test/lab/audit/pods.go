@@ -14,7 +14,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Eviction of a Pod that the API server granted.
+// Eviction of a Pod that was requested of the API server.
 type Eviction struct {
 	Pod  string
 	User string
@@ -22,11 +22,20 @@ type Eviction struct {
 }
 
 // Evictions lists the evictions that were granted.
-func Evictions(events []auditv1.Event) []Eviction {
+func Evictions(events []auditv1.Event) []Eviction { return evictions(events, Succeeded) }
+
+// RefusedEvictions lists the evictions that were refused, as a PodDisruptionBudget demands.
+func RefusedEvictions(events []auditv1.Event) []Eviction {
+	return evictions(events, func(event auditv1.Event) bool {
+		return event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusTooManyRequests
+	})
+}
+
+func evictions(events []auditv1.Event, counts func(auditv1.Event) bool) []Eviction {
 	evictions := []Eviction{}
 	for i := range events {
 		ref := events[i].ObjectRef
-		if ref == nil || ref.Resource != "pods" || ref.Subresource != "eviction" || !Succeeded(events[i]) {
+		if ref == nil || ref.Resource != "pods" || ref.Subresource != "eviction" || !counts(events[i]) {
 			continue
 		}
 		evictions = append(evictions, Eviction{

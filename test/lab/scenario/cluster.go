@@ -81,6 +81,8 @@ type Options struct {
 	MaxConcurrent int
 	// MaxUnavailable of the MachineDeployments. Default 1.
 	MaxUnavailable int
+	// AssessmentTimeout is how long a boot of the hosts may take to become good. Default: the agent's.
+	AssessmentTimeout time.Duration
 	// Hosts powers on the hosts of the workers, given the configuration of their agents. Default: hosts of the lab,
 	// each with the real agent in a process.
 	Hosts func(ctx context.Context, c *Cluster, agentConfig []byte) error
@@ -298,7 +300,7 @@ func (c *Cluster) render(name string) (string, error) {
 		"Registration": registration, "Rack": rack,
 		"Replacement": c.Options.Replacement, "MaxConcurrent": c.Options.MaxConcurrent, "KubernetesVersion": c.kubernetesVersion(),
 		"RKE2": c.Options.RKE2, "ControlPlane": c.Options.ControlPlane, "ControlPlaneMaxSurge": c.Options.ControlPlaneMaxSurge,
-		"DrainOptions": drainOptions,
+		"DrainOptions": drainOptions, "AssessmentTimeout": c.Options.AssessmentTimeout,
 	})
 	if err != nil {
 		return "", fmt.Errorf("rendering %s: %w", name, err)

@@ -44,6 +44,10 @@ mount -t ext4 -o ro "$efi" "$stage/elemental/efi"
 mount -t ext4 "$oem" "$stage/oem"
 mount -t ext4 "$persistent" "$stage/persistent"
 
+# The OS configures its network.
+ip -netns "$NAME" link set host0 down
+ip -netns "$NAME" address flush dev host0
+
 choice=$("$HOST/bin/nodes-grub" "$stage/elemental/efi/grub_oem_env" "$stage/oem/grubenv" "$states")
 read -r mode snapshot cmdline <<<"$choice"
 echo "GRUB chooses $mode, snapshot $snapshot"
@@ -51,7 +55,7 @@ mount -o ro,loop "$states/.snapshots/$snapshot/snapshot.img" "$stage/root" || ex
 touch "$stage/elemental/${mode}_mode"
 echo "$cmdline" >"$stage/lab/cmdline"
 echo "$LOOPS" >"$stage/lab/loops"
-cp "$HOST/kubelet.conf" "$stage/lab/kubelet.conf"
+cp -r "$HOST/kubernetes" "$stage/lab/kubernetes"
 
 # /usr is read-only; changes of /etc and /var are kept on the persistent partition.
 mount -t overlay -o "lowerdir=$stage/root/usr:$HOST/usr:/usr" usr "$stage/usr"
