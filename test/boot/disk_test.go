@@ -41,6 +41,8 @@ type disk struct {
 	seen, durable *os.File
 	// cache has the writes since the last flush, oldest first.
 	cache []cached
+	// written is how many bytes were written so far.
+	written int64
 	// off is whether the power is cut.
 	off bool
 }
@@ -189,6 +191,7 @@ func (d *disk) do(kind, flags uint16, at int64, length int, data []byte) (answer
 		_, err = d.seen.ReadAt(answer, at)
 	case nbdWrite:
 		d.cache = append(d.cache, cached{at, data, flags&nbdFUA != 0})
+		d.written += int64(len(data))
 		_, err = d.seen.WriteAt(data, at)
 	case nbdFlush:
 		err = d.flush(func(cached) bool { return true })
@@ -210,6 +213,13 @@ func (d *disk) flush(chosen func(cached) bool) error {
 	}
 	d.cache = nil
 	return nil
+}
+
+// bytesWritten returns how many bytes were written so far.
+func (d *disk) bytesWritten() int64 {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	return d.written
 }
 
 // cut cuts the power: nothing is read or written any more.

@@ -24,7 +24,7 @@ import (
 )
 
 // stableWindow is how long a boot has to stay good.
-const stableWindow = 10 * time.Second
+const stableWindow = 5 * time.Second
 
 // host is a machine with an agent, and its ElementalHost.
 type host struct {

@@ -57,7 +57,7 @@ func (m *machine) arguments() []string {
 		}
 	}
 	return append(hardware,
-		"-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1", "-m", "768", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+		"-accel", "tcg,thread=multi", "-cpu", "qemu64,+rdrand", "-smp", "1", "-m", "768", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-chardev", "file,id=console,append=on,path="+m.path("console"), "-serial", "chardev:console",
 		"-qmp", "unix:"+m.path("monitor")+",server=on,wait=off",
 		"-drive", "driver=nbd,server.type=unix,server.path="+m.path("disk.sock")+",if=none,id=disk,cache.writeback=on,discard=ignore",
