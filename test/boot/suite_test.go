@@ -22,7 +22,7 @@ import (
 
 const (
 	// patience is the timeout of what happens in the guest; it takes longer while others compile.
-	patience = 6 * time.Minute
+	patience = 15 * time.Minute
 	look     = 200 * time.Millisecond
 	// binEnv is the environment variable with the path of the elemental toolkit's CLI.
 	binEnv = "ELEMENTAL_BIN"

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,7 +70,8 @@ func loadModules() error {
 		}
 		err = unix.FinitModule(int(file.Fd()), "", 0)
 		_ = file.Close()
-		if err != nil && err != unix.EEXIST {
+		lacking := strings.HasPrefix(name, "crc32c") && errors.Is(err, unix.ENODEV) // an instruction of the processor
+		if err != nil && !errors.Is(err, unix.EEXIST) && !lacking {
 			return fmt.Errorf("loading %s: %w", name, err)
 		}
 	}
@@ -155,34 +157,31 @@ func attach(path, loop string) error {
 	return unix.IoctlLoopConfigure(int(device.Fd()), &config)
 }
 
-// mountIntoRoot gives the OS its /usr, with the software that all images have in common, a writable /etc, and what is kept over boots.
+// mountIntoRoot gives the OS its /usr, with the software that all images have in common, an /etc whose changes are lost, and what is kept over boots.
 func mountIntoRoot() error {
 	at := func(path string) string { return filepath.Join(newRoot, path) }
-	if err := mount("usr", at("usr"), "overlay", unix.MS_RDONLY, "lowerdir="+at("usr")+":"+software); err != nil {
+	if err := mount("etc", "/run/etc", "tmpfs", 0, ""); err != nil {
 		return err
 	}
-	for _, dir := range []string{"/run/etc", keptDir + "/var", keptDir + "/etc-work"} {
+	for _, dir := range []string{"/run/etc/upper", "/run/etc/work", keptDir + "/var"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
-	if err := mount("etc", "/run/etc", "tmpfs", 0, ""); err != nil {
-		return err
-	}
-	for _, dir := range []string{"/run/etc/upper", "/run/etc/work"} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
+	for _, each := range []struct {
+		device, at, kind string
+		flags            uintptr
+		options          string
+	}{
+		{"usr", "usr", "overlay", unix.MS_RDONLY, "lowerdir=" + at("usr") + ":" + software},
+		{"etc", "etc", "overlay", 0, "lowerdir=" + at("etc") + ",upperdir=/run/etc/upper,workdir=/run/etc/work"},
+		{keptDir + "/var", "var", "", unix.MS_BIND, ""}, {"/run/oem", "oem", "", unix.MS_BIND, ""}, {"tmp", "tmp", "tmpfs", 0, ""},
+	} {
+		if err := mount(each.device, at(each.at), each.kind, each.flags, each.options); err != nil {
 			return err
 		}
 	}
-	if err := mount("etc", at("etc"), "overlay", 0, "lowerdir="+at("etc")+",upperdir=/run/etc/upper,workdir=/run/etc/work"); err != nil {
-		return err
-	}
-	for from, to := range map[string]string{keptDir + "/var": "var", "/run/oem": "oem"} {
-		if err := unix.Mount(from, at(to), "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("mounting %s: %w", from, err)
-		}
-	}
-	return mount("tmpfs", at("tmp"), "tmpfs", 0, "")
+	return nil
 }
 
 func switchRoot() error {

@@ -63,8 +63,8 @@ func goDownBy(order syscall.Signal, command int, args []string) error {
 	return unix.Kill(1, order)
 }
 
-// elemental runs the CLI, and says when it writes an image.
-func elemental() error {
+// elemental runs the CLI, and says when it writes an image. It returns the exit code.
+func elemental() int {
 	upgrades := slices.Contains(os.Args, "upgrade")
 	if upgrades {
 		tell("the CLI begins")
@@ -76,7 +76,7 @@ func elemental() error {
 		tell("the CLI has ended: %v", err)
 	}
 	if err != nil {
-		os.Exit(max(cli.ProcessState.ExitCode(), 1))
+		return max(cli.ProcessState.ExitCode(), 1)
 	}
-	return nil
+	return 0
 }
