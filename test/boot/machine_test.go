@@ -159,10 +159,11 @@ func (m *machine) console() string {
 	return string(content)
 }
 
-// await waits until the console has a text once more than before.
-func (m *machine) await(text string, before int) {
+// await waits until the console has a text. It looks often: what is written at that moment is flushed soon.
+func (m *machine) await(text string) {
 	GinkgoHelper()
-	Eventually(func() int { return strings.Count(m.console(), text) }).Should(BeNumerically(">", before), text)
+	const often = 10 * time.Millisecond
+	Eventually(m.console).WithPolling(often).Should(ContainSubstring(text))
 }
 
 // keepConsole copies the console to bin/logs.

@@ -25,7 +25,7 @@ const (
 	// misbehaves is a file of an image with the way in which it is bad.
 	misbehaves = "/etc/misbehave"
 	// watchdogSeconds after which the kernel resets a machine whose init does nothing. An init that works says so four times in that time.
-	watchdogSeconds = 20
+	watchdogSeconds = 40
 )
 
 // system is the init of the OS. It starts what systemd would start, and ends with a reboot.
