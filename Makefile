@@ -33,7 +33,7 @@ CONTROLLER_GEN := bin/tools/controller-gen
 GOLANGCI_LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/bin/cache/golangci-lint bin/tools/golangci-lint
 
 # Suites that need the lab, the real elemental CLI or a container tool are kept out of test-unit.
-LAB_SUITES := $(MODULE)/test/(integration|native|nodes|images|soak|bench|e2e)(/|$$)
+LAB_SUITES := $(MODULE)/test/(integration|native|nodes|boot|images|soak|bench|e2e)(/|$$)
 GO_TEST_LAB := go test -v -count=1 -p 1 -timeout 60m
 # Integration suites that run at a time, each with a lab of its own (2 GiB).
 PARALLEL ?= 4
@@ -239,6 +239,15 @@ test-nodes-short: ## The same with one node, a good and a bad image, in four min
 .PHONY: nodes-packages
 nodes-packages:
 	@hack/test/nodes-packages.sh
+
+.PHONY: test-boot
+test-boot: boot-packages tools build ## Upgrade a virtual machine that boots through GRUB (CUTS=20: cut its power that often; FIRMWARE=uefi): needs root, ELEMENTAL_BIN; installs Debian packages, see docs/testing.md
+	go build -ldflags '-s -w' -o bin/lab/guest ./test/boot/guest
+	hack/test/suite.sh ./test/boot $(GINKGO_FLAGS)
+
+.PHONY: boot-packages
+boot-packages:
+	@hack/test/boot-packages.sh
 
 .PHONY: test-images
 test-images: ## Build OS images and live media, on a base of this machine's programs: needs root, buildah, ELEMENTAL_BIN and Debian packages, see docs/testing.md

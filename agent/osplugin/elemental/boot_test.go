@@ -86,6 +86,22 @@ var _ = Describe("The next boot", func() {
 		Expect(r.runner.Calls()[written:]).To(ContainElement("mount -o remount,ro " + r.path("/run/elemental/efi")))
 	})
 
+	// GRUB does not replay a journal: of a new default that is only there it would boot the former one.
+	It("is on the disk before GRUB's variables no longer keep GRUB from it, and they are after", func() {
+		type moment struct{ path, linked, variables string }
+		var flushed []moment
+		r.sync = func(path string) {
+			flushed = append(flushed, moment{path, r.linked(), strings.Join(r.grubenv(), " ")})
+		}
+		r.grub("/oem/grubenv", "boot_assessment_check=yes", "last_boot_attempt=passive2")
+		Expect(r.plugin.BootAlways(ctx, 2, 3)).To(Succeed())
+		before, after := "boot_assessment_check=yes last_boot_attempt=passive2", ""
+		Expect(flushed).To(HaveExactElements(
+			moment{"/run/elemental/efi", "2/snapshot.img", before}, moment{"/oem", "2/snapshot.img", before}, moment{stateDir, "2/snapshot.img", before},
+			moment{"/run/elemental/efi", "2/snapshot.img", after}, moment{"/oem", "2/snapshot.img", after}, moment{stateDir, "2/snapshot.img", after},
+		))
+	})
+
 	It("cannot be a snapshot that is gone", func() {
 		Expect(errors.Is(r.plugin.BootAlways(ctx, 9, 0), osplugin.ErrNoSuchSnapshot)).To(BeTrue())
 		Expect(r.linked()).To(Equal("3/snapshot.img"))

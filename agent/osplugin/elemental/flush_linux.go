@@ -35,24 +35,14 @@ func (s openState) sync() error {
 	return errors.Join(unix.Syncfs(int(s.directory.Fd())), s.directory.Close())
 }
 
-// flush flushes the partitions that GRUB reads: GRUB does not replay a journal, and would miss what is only there. Beneath another root than
-// the machine's there is no boot loader.
-func (p *Plugin) flush() error {
-	if !p.host.Real() {
-		return nil
+// syncFileSystem flushes the file system of a path, twice: the kernel flushes the cache of the disk when the journal is written, and only then writes what
+// is in the journal to its place, from where a boot loader reads. The second time flushes the cache after that, too.
+// Source: Linux, sync_filesystem and ext4_sync_fs.
+func syncFileSystem(path string) error {
+	directory, err := os.Open(path)
+	if err != nil {
+		return err
 	}
-	for _, path := range []string{p.statePath(), p.host.Path(oemDir), p.host.Path(efiDir)} {
-		directory, err := os.Open(path)
-		if os.IsNotExist(err) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("flushing %s: %w", path, err)
-		}
-		err = errors.Join(unix.Syncfs(int(directory.Fd())), directory.Close())
-		if err != nil {
-			return fmt.Errorf("flushing %s: %w", path, err)
-		}
-	}
-	return nil
+	descriptor := int(directory.Fd())
+	return errors.Join(unix.Syncfs(descriptor), unix.Syncfs(descriptor), directory.Close())
 }

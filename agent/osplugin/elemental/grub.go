@@ -35,7 +35,8 @@ const (
 	passiveEntry  = "passive"
 )
 
-// editGrub sets variables of a block, or unsets those with an empty value, in one write, and only if something changes.
+// editGrub sets variables of a block, or unsets those with an empty value, in one write, and only if something changes. What the variables select is
+// flushed before: the block can reach the disk first, and GRUB would boot what was the default until then, without the assessment that leaves it.
 func (p *Plugin) editGrub(ctx context.Context, wanted map[string]string) error {
 	present, err := p.readGrub(ctx, grubEnv)
 	if err != nil {
@@ -51,6 +52,12 @@ func (p *Plugin) editGrub(ctx context.Context, wanted map[string]string) error {
 		default:
 			set = append(set, name+"="+value)
 		}
+	}
+	if err := p.flush(); err != nil {
+		return err
+	}
+	if len(set)+len(unset) == 0 {
+		return nil
 	}
 	if err := p.writeBlock(ctx, grubEnv, set, unset); err != nil {
 		return err

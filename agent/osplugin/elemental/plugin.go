@@ -27,6 +27,8 @@ type Plugin struct {
 	workDir       string
 	configPath    string
 	rebootTimeout time.Duration
+	// sync flushes the file system of a path.
+	sync func(path string) error
 	// held is the lock of the OS, while this agent holds it.
 	held *os.File
 }
@@ -43,6 +45,8 @@ type Options struct {
 	ConfigPath string
 	// RebootTimeout is how long a graceful reboot, and then a forced one, may take. Default 5 minutes.
 	RebootTimeout time.Duration
+	// Sync flushes the file system of a path. Default: the kernel does, on the machine's own root.
+	Sync func(path string) error
 }
 
 // New returns the plugin.
@@ -52,7 +56,7 @@ func New(options Options) *Plugin {
 	}
 	return &Plugin{
 		host: options.Host, log: options.Log, workDir: options.WorkDir, configPath: options.ConfigPath,
-		rebootTimeout: options.RebootTimeout,
+		rebootTimeout: options.RebootTimeout, sync: syncOf(options),
 	}
 }
 

@@ -33,6 +33,8 @@ type rig struct {
 	runner *systemtest.Runner
 	clock  *systemtest.Clock
 	plugin *elemental.Plugin
+	// sync, if set, is called when a file system is flushed.
+	sync func(path string)
 	// subvolume is the snapshot that is the default of btrfs.
 	subvolume int
 }
@@ -43,6 +45,12 @@ func newRig() *rig {
 	r.plugin = elemental.New(elemental.Options{
 		Host: host, Log: slog.New(slog.NewTextHandler(GinkgoWriter, nil)), WorkDir: r.path("/work"),
 		ConfigPath: r.path("/etc/elemental/agent/config.yaml"), RebootTimeout: time.Minute,
+		Sync: func(path string) error {
+			if r.sync != nil {
+				r.sync(strings.TrimPrefix(path, r.root))
+			}
+			return nil
+		},
 	})
 	r.write("/proc/sys/kernel/random/boot_id", "boot-1\n")
 	r.write("/etc/os-release", "NAME=x\nPRETTY_NAME=\"Elemental 2\"\n")

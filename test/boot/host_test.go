@@ -1,0 +1,99 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package boot
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+)
+
+// stableWindow is how long a boot has to stay good.
+const stableWindow = 5 * time.Second
+
+// host is a machine with an agent, and its ElementalHost.
+type host struct {
+	*machine
+	namespace string
+}
+
+// newHost installs a machine with an image, and waits until it has registered and reported.
+func newHost(ctx context.Context) *host {
+	GinkgoHelper()
+	installed := push(ctx, "v1", nil)
+	registration, err := apitest.OpenRegistration(ctx, plane, api.Endpoint, "hosts", infrav1.ElementalRegistrationSpec{Approval: infrav1.ApprovalAuto})
+	Expect(err).NotTo(HaveOccurred())
+	settings, err := yaml.Marshal(config.Config{
+		Registration: config.Registration{URI: registration.URI, CACert: string(api.CA), Token: registration.Token},
+		Agent: config.Agent{
+			Debug: true, NoSMBIOS: true, Hostname: config.Hostname{Prefix: "boot-"}, Reconciliation: config.Duration(10 * time.Second), StableWindow: config.Duration(stableWindow),
+		},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	path := filepath.Join(GinkgoT().TempDir(), "disk.img")
+	install(path, installed, files{
+		"agent.yaml": string(settings), "ca.pem": string(registry.CA()), "ports": portOf(strings.TrimPrefix(api.Endpoint, "https://")) + " " + portOf(registry.Host()),
+	})
+	h := &host{machine: newMachine(path), namespace: registration.Namespace}
+	Eventually(h.object).WithContext(ctx).Should(HaveField("Status.OS.Version", "v1"))
+	return h
+}
+
+func portOf(address string) string {
+	GinkgoHelper()
+	_, port, err := net.SplitHostPort(address)
+	Expect(err).NotTo(HaveOccurred())
+	return port
+}
+
+// object is the host's ElementalHost; an empty one until it has registered.
+func (h *host) object(ctx context.Context) (*infrav1.ElementalHost, error) {
+	list := &infrav1.ElementalHostList{}
+	if err := plane.Client.List(ctx, list, client.InNamespace(h.namespace)); err != nil || len(list.Items) == 0 {
+		return &infrav1.ElementalHost{}, err
+	}
+	return &list.Items[0], nil
+}
+
+// upgrade asks for an image.
+func (h *host) upgrade(ctx context.Context, to image.Image) {
+	GinkgoHelper()
+	found, err := h.object(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	version, err := json.Marshal(map[string]string{"imageUri": to.URI()})
+	Expect(err).NotTo(HaveOccurred())
+	before := found.DeepCopy()
+	found.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: version}}
+	Expect(plane.Client.Patch(ctx, found, client.MergeFrom(before))).To(Succeed())
+}
+
+// awaitEnd waits for the end of the attempt to upgrade to an image, and returns what the API has of the host then.
+func (h *host) awaitEnd(ctx context.Context, to image.Image) infrav1.ElementalHostStatus {
+	GinkgoHelper()
+	ended := Or(HaveField("Phase", infrav1.HostUpgradeSucceeded), HaveField("Phase", infrav1.HostUpgradeFailed), HaveField("Phase", infrav1.HostUpgradeRolledBack))
+	Eventually(h.object).WithContext(ctx).Should(HaveField("Status.Upgrade", HaveValue(And(HaveField("Digest", to.Digest), ended))))
+	found, err := h.object(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	GinkgoWriter.Printf("%s: %s, %d boots, message %q\n", to.Tag, found.Status.Upgrade.Phase, h.boots.Load(), found.Status.Upgrade.Message)
+	return found.Status
+}
+
+// runs matches the status of a host that runs a version, which GRUB has booted in a mode.
+func runs(version, mode string) OmegaMatcher {
+	return HaveField("OS", And(HaveField("Version", version), HaveField("BootMode", mode)))
+}
