@@ -5,8 +5,10 @@ package assess_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -55,7 +57,22 @@ var _ = Describe("The network of a boot", func() {
 		Entry("and not without any route", "", "", false, assess.Undecided),
 		Entry("and not with another", routesHead+localV4, noDefaultV6, false, assess.Undecided),
 		Entry("and not with that of a half of all addresses", routesHead+halfV4, "", false, assess.Undecided),
+		Entry("and not with a line that is cut short", routesHead+"eth0\t00000000\n", "", false, assess.Undecided),
 		Entry("and not with one that rejects", routesHead, rejectV6, false, assess.Undecided),
+	)
+
+	DescribeTable("is an error if it cannot be determined", func(spoil func(file string) error) {
+		host := hostWith("", "")
+		Expect(spoil(host.Path("/proc/net/route"))).To(Succeed())
+		_, err := assess.Units(ctx, host)
+		Expect(err).To(MatchError(ContainSubstring("/proc/net/route")))
+		_, err = assess.Boot(ctx, host, assess.Question{Before: assess.UnitStates{Routed: true}})
+		Expect(err).To(MatchError(ContainSubstring("/proc/net/route")))
+	},
+		Entry("unreadable", func(file string) error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o755)) }),
+		Entry("with flags that are none", func(file string) error {
+			return os.WriteFile(file, []byte(strings.Replace(defaultV4, "0003", "none", 1)), 0o600)
+		}),
 	)
 
 	It("is described", func() {

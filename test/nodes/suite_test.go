@@ -89,7 +89,7 @@ func missingHere() string {
 	if attached, err := exec.Command("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").Output(); err != nil || strings.Contains(string(attached), "COS_STATE") {
 		return "loop devices of a run that was killed are attached, which the CLI would write to: detach them with losetup -d\n" + string(attached)
 	}
-	for _, name := range []string{"systemd-nspawn", "containerd", "runc", "dbus-daemon", "ip", "rsync", "mke2fs", "mksquashfs", "grub-editenv"} {
+	for _, name := range []string{"systemd-nspawn", "containerd", "runc", "dbus-daemon", "ip", "iptables", "rsync", "mke2fs", "mksquashfs", "grub-editenv"} {
 		if _, err := exec.LookPath(name); err != nil {
 			return err.Error() + "; hack/test/nodes-packages.sh installs Debian's packages"
 		}

@@ -51,7 +51,11 @@ ip -netns "$NAME" address flush dev host0
 choice=$("$HOST/bin/nodes-grub" "$stage/elemental/efi/grub_oem_env" "$stage/oem/grubenv" "$states")
 read -r mode snapshot cmdline <<<"$choice"
 echo "GRUB chooses $mode, snapshot $snapshot"
-mount -o ro,loop "$states/.snapshots/$snapshot/snapshot.img" "$stage/root" || exit 100
+# Another process of this machine may take the loop device that is free.
+for try in {1..5}; do
+  mount -o ro,loop "$states/.snapshots/$snapshot/snapshot.img" "$stage/root" && break
+  if [ "$try" -eq 5 ]; then exit 100; fi
+done
 touch "$stage/elemental/${mode}_mode"
 echo "$cmdline" >"$stage/lab/cmdline"
 echo "$LOOPS" >"$stage/lab/loops"
