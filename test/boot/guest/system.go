@@ -24,8 +24,9 @@ const (
 	settings = "/var/lib/boot-test"
 	// misbehaves is a file of an image with the way in which it is bad.
 	misbehaves = "/etc/misbehave"
-	// watchdogSeconds after which the kernel resets a machine whose init does nothing. An init that works says so four times in that time.
-	watchdogSeconds = 40
+	// watchdogSeconds after which the kernel resets a machine whose init does nothing. An init that works says so six times in that time. On a machine
+	// where the virtual one hardly runs, less time resets a good image.
+	watchdogSeconds = 60
 )
 
 // system is the init of the OS. It starts what systemd would start, and ends with a reboot.
@@ -47,19 +48,19 @@ func system() error {
 	case "flap":
 		go flap()
 	}
+	go beat(watchdog)
 	if err := connect(); err != nil {
 		return err
 	}
 	go assess()
 	go runAgent()
-	beat := time.NewTicker(watchdogSeconds / 4 * time.Second)
-	for {
-		select {
-		case <-beat.C:
-			_, _ = watchdog.Write([]byte("1"))
-		case order := <-orders:
-			return goDown(order)
-		}
+	return goDown(<-orders)
+}
+
+// beat tells the watchdog that init works.
+func beat(watchdog *os.File) {
+	for ; ; time.Sleep(watchdogSeconds / 6 * time.Second) {
+		_, _ = watchdog.Write([]byte("1"))
 	}
 }
 
