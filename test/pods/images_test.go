@@ -26,10 +26,10 @@ type program struct {
 
 // images by their names: those of the manifests, and those of the suite.
 var images = map[string]program{
-	"localhost/pause:1":   {from: "lab/pod", as: "pod"},
-	"localhost/greeter:1": {from: "lab/greeter", as: "greeter"},
-	// 	"localhost/coredns:1": {from: "tools/coredns", as: "coredns"},
-	"localhost/cert-manager:1":                                             {from: "tools/cert-manager", as: "cert-manager"},
+	"localhost/pause:1":        {from: "lab/pod", as: "pod"},
+	"localhost/clusterdns:1":   {from: "lab/clusterdns", as: "clusterdns"},
+	"localhost/greeter:1":      {from: "lab/greeter", as: "greeter"},
+	"localhost/cert-manager:1": {from: "tools/cert-manager", as: "cert-manager"},
 	"registry.k8s.io/cluster-api/cluster-api-controller:v1.14.2":           {from: "tools/capi-core", as: "manager"},
 	"registry.k8s.io/cluster-api/kubeadm-bootstrap-controller:v1.14.2":     {from: "tools/capi-cabpk", as: "manager"},
 	"registry.k8s.io/cluster-api/kubeadm-control-plane-controller:v1.14.2": {from: "tools/capi-kcp", as: "manager"},

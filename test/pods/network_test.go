@@ -15,7 +15,7 @@ func awaitNode(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(kubectl).WithContext(ctx).WithArguments("get", "nodes").Should(MatchRegexp(nodeName + ` +Ready `))
 	kubectl(ctx, "apply", "--filename", "testdata/dns.yaml")
-	// 	awaitDeployment(ctx, "kube-system", "coredns")
+	awaitDeployment(ctx, "kube-system", "clusterdns")
 }
 
 var _ = Describe("The Node", Ordered, func() {
