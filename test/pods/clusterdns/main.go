@@ -38,6 +38,11 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	return serve(socket, func(namespace, name string) (net.IP, error) { return lookUp(api, namespace, name) })
+}
+
+// serve answers requests until the socket is closed.
+func serve(socket net.PacketConn, lookUp func(namespace, name string) (net.IP, error)) error {
 	for {
 		packet := make([]byte, 1500)
 		length, from, err := socket.ReadFrom(packet)
@@ -45,7 +50,7 @@ func run() error {
 			return err
 		}
 		go func() {
-			if reply := answer(packet[:length], func(namespace, name string) (net.IP, error) { return lookUp(api, namespace, name) }); reply != nil {
+			if reply := answer(packet[:length], lookUp); reply != nil {
 				_, _ = socket.WriteTo(reply, from)
 			}
 		}()
