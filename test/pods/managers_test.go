@@ -32,6 +32,7 @@ var _ = Describe("The managers as Pods", Ordered, func() {
 		awaitNode(ctx)
 		installCertManager(ctx)
 		installProviders(ctx)
+		kubectl(ctx, "apply", "--filename", "testdata/stand-in.yaml")
 	})
 
 	AfterAll(func() {
