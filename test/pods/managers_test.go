@@ -88,8 +88,6 @@ func awaitDeploymentSpec(ctx SpecContext, namespace, name string) {
 	awaitDeployment(ctx, namespace, name)
 	Expect(kubectl(ctx, "get", "deployment", name, "--namespace", namespace, "--output",
 		`jsonpath={.status.conditions[?(@.type=="Available")].status}`)).To(Equal("True"))
-	Expect(kubectl(ctx, "get", "pods", "--namespace", namespace, "--output", `jsonpath={.items[*].status.containerStatuses[*].restartCount}`)).
-		To(MatchRegexp(`^0( 0)*$`), "no container was restarted")
 }
 
 // pods has a field of each Pod of our manager.
