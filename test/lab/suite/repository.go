@@ -39,7 +39,7 @@ func WriteRepository(ctx context.Context, root, directory, tag string) {
 	repository := WriteRelease(ctx, root, directory, tag)
 	config, err := os.ReadFile(filepath.Join(repository, "clusterctl.yaml"))
 	Expect(err).NotTo(HaveOccurred())
-	version := ClusterAPIVersion(ctx, root)
+	version := clusterAPIVersion(ctx, root)
 	for _, provider := range clusterAPIProviders {
 		folder := filepath.Join(repository, provider.label, version)
 		Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
@@ -52,8 +52,8 @@ func WriteRepository(ctx context.Context, root, directory, tag string) {
 	Expect(os.WriteFile(filepath.Join(directory, "clusterctl.yaml"), config, 0o644)).To(Succeed())
 }
 
-// ClusterAPIVersion is the version of the clusterctl that 'make tools' has built.
-func ClusterAPIVersion(ctx context.Context, root string) string {
+// clusterAPIVersion is the version of the clusterctl that 'make tools' has built.
+func clusterAPIVersion(ctx context.Context, root string) string {
 	GinkgoHelper()
 	said, err := exec.CommandContext(ctx, filepath.Join(root, "bin", "tools", "clusterctl"), "version", "--output", "short").Output()
 	Expect(err).NotTo(HaveOccurred())
