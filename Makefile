@@ -33,7 +33,7 @@ CONTROLLER_GEN := bin/tools/controller-gen
 GOLANGCI_LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/bin/cache/golangci-lint bin/tools/golangci-lint
 
 # Suites that need the lab, the real elemental CLI or a container tool are kept out of test-unit.
-LAB_SUITES := $(MODULE)/test/(integration|native|nodes|boot|images|soak|bench|e2e)(/|$$)
+LAB_SUITES := $(MODULE)/test/(integration|native|nodes|boot|pods|images|soak|bench|e2e)(/|$$)
 GO_TEST_LAB := go test -v -count=1 -p 1 -timeout 60m
 # Integration suites that run at a time, each with a lab of its own (2 GiB).
 PARALLEL ?= 4
@@ -101,6 +101,10 @@ tools-certmanager: ## Build what a management cluster that clusterctl installs n
 .PHONY: tools-nodes
 tools-nodes: ## Build what hosts with real nodes need besides: the kubelet
 	@$(BUILD_TOOLS) nodes
+
+.PHONY: tools-pods
+tools-pods: tools-nodes ## Build what a node with Services needs besides: kube-proxy
+	@$(BUILD_TOOLS) pods
 
 .PHONY: build
 build: ## Build bin/manager, bin/elemental-agent and bin/elemental-bundle (VERSION=..., GIT_COMMIT=...)
@@ -248,6 +252,17 @@ test-boot: boot-packages tools build ## Upgrade a virtual machine that boots thr
 .PHONY: boot-packages
 boot-packages:
 	@hack/test/boot-packages.sh
+
+.PHONY: test-pods
+test-pods: pods-packages tools tools-pods tools-certmanager lab-binaries ## Install the release by clusterctl, with all managers as Pods on a real node: needs root, cgroup v1; installs Debian packages, see docs/testing.md
+	go build -ldflags '-s -w' -o bin/lab/pod ./test/nodes/pod
+	go build -ldflags '-s -w' -o bin/lab/greeter ./test/pods/greeter
+	go build -ldflags '-s -w' -o bin/lab/clusterdns ./test/pods/clusterdns
+	hack/test/suite.sh ./test/pods $(GINKGO_FLAGS)
+
+.PHONY: pods-packages
+pods-packages:
+	@hack/test/pods-packages.sh
 
 .PHONY: test-images
 test-images: ## Build OS images and live media, on a base of this machine's programs: needs root, buildah, ELEMENTAL_BIN and Debian packages, see docs/testing.md

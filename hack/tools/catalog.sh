@@ -15,6 +15,8 @@ KUBEVIRT_OPERATOR_TOOLS="virt-operator kubevirt-manifests-next virt-operator-nex
 CERTMANAGER_TOOLS="cert-manager"
 # For hosts with a real kubelet (make test-nodes); built only when asked for.
 NODES_TOOLS="kubelet"
+# For a node with Services (make test-pods); built only when asked for.
+PODS_TOOLS="kube-proxy"
 
 # describe_tool NAME sets TOOL_MODULE (a folder beside this file), TOOL_PACKAGE and TOOL_LDFLAGS.
 describe_tool() {
@@ -27,6 +29,9 @@ describe_tool() {
     kubelet)
       TOOL_MODULE=kubelet TOOL_PACKAGE=k8s.io/kubernetes/cmd/kubelet
       stamp_version k8s.io/component-base/version "$(pinned_version kubelet k8s.io/kubernetes)" ;;
+    kube-proxy)
+      TOOL_MODULE=kubeproxy TOOL_PACKAGE=k8s.io/kubernetes/cmd/kube-proxy
+      stamp_version k8s.io/component-base/version "$(pinned_version kubeproxy k8s.io/kubernetes)" ;;
     capi-core) describe_capi_tool core ;;
     capi-cabpk) describe_capi_tool bootstrap/kubeadm ;;
     capi-kcp) describe_capi_tool controlplane/kubeadm ;;
@@ -46,7 +51,7 @@ describe_tool() {
       add_ldflag main.commit module
       add_ldflag main.date 1970-01-01T00:00:00Z ;;
     *)
-      echo "hack/tools: no tool is called \"$1\"; known are: lab dev kubevirt kubevirt-operator certmanager nodes all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS" >&2
+      echo "hack/tools: no tool is called \"$1\"; known are: lab dev kubevirt kubevirt-operator certmanager nodes pods all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS $PODS_TOOLS" >&2
       return 1 ;;
   esac
 }
@@ -91,7 +96,8 @@ expand_tools() {
       kubevirt-operator) echo "$KUBEVIRT_OPERATOR_TOOLS" ;;
       certmanager) echo "$CERTMANAGER_TOOLS" ;;
       nodes) echo "$NODES_TOOLS" ;;
-      all) echo "$LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS" ;;
+      pods) echo "$PODS_TOOLS" ;;
+      all) echo "$LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS $PODS_TOOLS" ;;
       *) echo "$name" ;;
     esac
   done

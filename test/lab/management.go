@@ -26,9 +26,13 @@ func (l *Lab) startManagementCluster(ctx context.Context) error {
 	options := kube.Options{
 		Name: "management", Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
 		Controllers: []string{"garbage-collector-controller", "namespace-controller"}, Died: l.died,
+		Address: l.options.PodsReach,
 	}
 	if l.options.SelfHosted {
 		options.Controllers, options.Pods, options.PodStages = workloadControllers(), true, l.options.manifest("kwok-stages.yaml")
+	}
+	if l.options.PodsReach != "" {
+		options.Controllers, options.Pods = podControllers(), true
 	}
 	l.Management, err = kube.Start(ctx, options)
 	if err != nil {
@@ -68,6 +72,9 @@ func (l *Lab) install(ctx context.Context) error {
 // startProviders installs the CRDs of all providers before it starts any of them, because the
 // managers wait for one another's CRDs.
 func (l *Lab) startProviders(ctx context.Context) error {
+	if l.options.PodsReach != "" {
+		return l.installControlPlaneStandIn(ctx)
+	}
 	if err := l.newProviders(); err != nil {
 		return err
 	}
@@ -175,7 +182,7 @@ func (l *Lab) callersOfRKE2() []*capi.Provider {
 }
 
 func (l *Lab) registerExtension(ctx context.Context) error {
-	if l.options.WithoutExtension || l.options.WithoutProvider {
+	if l.options.WithoutExtension || l.options.WithoutProvider || l.options.PodsReach != "" {
 		return nil
 	}
 	if err := capi.Register(ctx, l.env, l.hooksPort()); err != nil {

@@ -72,6 +72,9 @@ type Options struct {
 	// Cluster API's managers with the feature gates of their Deployments, and makes them reach ours by the Service of
 	// its hooks. Default: nothing.
 	Install func(ctx context.Context, l *Lab) error
+	// PodsReach is an address of this machine. If it is set, all managers run as Pods, on a Node that Install starts, and reach the
+	// API servers there: the lab starts none.
+	PodsReach string
 	// Handover puts a load balancer in front of the Elemental API even with a single replica, so that another lab can
 	// take over its address.
 	Handover bool

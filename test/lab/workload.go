@@ -52,6 +52,11 @@ func workloadControllers() []string {
 	}
 }
 
+// podControllers are those that Pods of managers depend on besides.
+func podControllers() []string {
+	return append(workloadControllers(), "endpointslice-controller", "root-ca-certificate-publisher-controller", "clusterrole-aggregation-controller")
+}
+
 func (l *Lab) startWorkload(ctx context.Context) error {
 	if l.options.WithoutWorkload || l.options.SelfHosted {
 		return nil
@@ -90,6 +95,7 @@ func (l *Lab) newWorkload(ctx context.Context, name string) (*Workload, error) {
 	options := kube.Options{
 		Name: name, Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
 		Controllers: workloadControllers(), Pods: true, PodStages: l.options.podStages(), Died: l.died,
+		Address: l.options.PodsReach,
 	}
 	if err := l.prepareKubeVirt(&options); err != nil {
 		return nil, err

@@ -28,53 +28,6 @@ const (
 // directory of clusterctl's configuration and cache.
 var directory string
 
-// writeRepository writes a repository with this provider's release, and Cluster API's providers in the version of
-// clusterctl next to it. It returns the directory of the configuration that names it.
-func writeRepository(ctx context.Context) (directory string) {
-	GinkgoHelper()
-	directory = GinkgoT().TempDir()
-	repository := writeRelease(ctx, directory, tag)
-	config, err := os.ReadFile(filepath.Join(repository, "clusterctl.yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	said, err := exec.CommandContext(ctx, tool("clusterctl"), "version", "--output", "short").Output()
-	Expect(err).NotTo(HaveOccurred())
-	version := strings.TrimSpace(string(said))
-	for _, provider := range []struct{ name, kind, label, file, manifest string }{
-		{"cluster-api", "CoreProvider", "cluster-api", "core-components.yaml", "core.yaml"},
-		{"kubeadm", "BootstrapProvider", "bootstrap-kubeadm", "bootstrap-components.yaml", "bootstrap-kubeadm.yaml"},
-		{"kubeadm", "ControlPlaneProvider", "control-plane-kubeadm", "control-plane-components.yaml", "control-plane-kubeadm.yaml"},
-	} {
-		folder := filepath.Join(repository, provider.label, version)
-		Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
-		manifest, err := os.ReadFile(filepath.Join(root, "bin", "manifests", provider.manifest))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(os.WriteFile(filepath.Join(folder, provider.file), manifest, 0o644)).To(Succeed())
-		Expect(os.WriteFile(filepath.Join(folder, "metadata.yaml"), []byte(clusterAPIMetadata), 0o644)).To(Succeed())
-		config = fmt.Appendf(config, "- name: %s\n  type: %s\n  url: file://%s\n", provider.name, provider.kind, filepath.Join(folder, provider.file))
-	}
-	Expect(os.WriteFile(filepath.Join(directory, "clusterctl.yaml"), config, 0o644)).To(Succeed())
-	return directory
-}
-
-// writeRelease adds a release of this provider to the repository.
-func writeRelease(ctx context.Context, directory, tag string) (repository string) {
-	GinkgoHelper()
-	release, repository := filepath.Join(directory, "release"), filepath.Join(directory, "repository")
-	for _, step := range [][]string{{"release.sh", release}, {"repository.sh", release, repository}} {
-		command := exec.CommandContext(ctx, filepath.Join(root, "hack", "release", step[0]), step[1:]...)
-		command.Env = append(os.Environ(), "RELEASE_TAG="+tag)
-		said, err := command.CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(said))
-	}
-	return repository
-}
-
-const clusterAPIMetadata = `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
-kind: Metadata
-releaseSeries:
-- {major: 1, minor: 14, contract: v1beta2}
-`
-
 func tool(name string) string { return filepath.Join(root, "bin", "tools", name) }
 
 // ctl runs clusterctl on the management cluster, and logs the command.

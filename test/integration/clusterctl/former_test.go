@@ -84,7 +84,8 @@ func formerFile(name string) string {
 // startFormerPlane starts a lab on which clusterctl has installed Cluster API and the stand-in for version 0.7.
 func startFormerPlane(ctx context.Context) *plane {
 	GinkgoHelper()
-	p := &plane{directory: writeRepository(ctx)}
+	p := &plane{directory: GinkgoT().TempDir()}
+	suite.WriteRepository(ctx, root, p.directory, tag)
 	writeFormerRelease(p.directory)
 	suite.StartLab(ctx, lab.Options{
 		WithoutProvider: true,

@@ -36,7 +36,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	root, err = repository.Root()
 	Expect(err).NotTo(HaveOccurred())
-	directory = writeRepository(ctx)
+	directory = GinkgoT().TempDir()
+	suite.WriteRepository(ctx, root, directory, tag)
 	source = startPlane(ctx, lab.Options{Handover: true, KubeVirt: true})
 })
 

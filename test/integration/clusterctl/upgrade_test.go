@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 // deprecation is a warning of API servers for a client that lists all kinds, as clusterctl does.
@@ -29,7 +30,7 @@ func describeUpgrade(cluster func() *scenario.Cluster, boots func() map[string]i
 	Describe("clusterctl upgrade", Ordered, func() {
 		const next = "v0.8.1"
 
-		BeforeAll(func(ctx SpecContext) { writeRelease(ctx, directory, next) })
+		BeforeAll(func(ctx SpecContext) { suite.WriteRelease(ctx, root, directory, next) })
 
 		It("plan offers the next release of both providers, as docs/install.md shows", func(ctx SpecContext) {
 			said := source.ctl(ctx, "upgrade", "plan")

@@ -5,6 +5,7 @@ package kube
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -52,6 +53,9 @@ type Options struct {
 	// PodNetwork lets the API server reach Pods that are processes of this machine by their Services: see PodIP. It requires
 	// Linux, where all of 127.0.0.0/8 is this machine.
 	PodNetwork bool
+	// Address of this machine at which Pods on Nodes with a network of their own reach the API server; they get tokens of their
+	// ServiceAccounts. Default 127.0.0.1, without tokens: Pods are processes of this machine or do not run.
+	Address string
 	// Died is called when a process exits unexpectedly.
 	Died func(failure error)
 }
@@ -101,7 +105,7 @@ func (c *Cluster) Processes() []*process.Process { return c.processes }
 func (c *Cluster) Name() string { return c.options.Name }
 
 // Host of the API server.
-func (c *Cluster) Host() string { return "127.0.0.1" }
+func (c *Cluster) Host() string { return cmp.Or(c.options.Address, "127.0.0.1") }
 
 // Port of the API server.
 func (c *Cluster) Port() int { return c.port }
@@ -138,7 +142,7 @@ func (c *Cluster) makeCertificates(context.Context) error {
 	if c.authority, err = pki.NewAuthority(c.options.Name + "-ca"); err != nil {
 		return err
 	}
-	server, err := c.authority.Server("kube-apiserver", "kubernetes.default.svc")
+	server, err := c.authority.Server("kube-apiserver", "kubernetes.default.svc", c.Host())
 	if err != nil {
 		return err
 	}

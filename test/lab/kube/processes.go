@@ -41,11 +41,14 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.options.Address == "" {
+		network = append(network, "--disable-admission-plugins=ServiceAccount")
+	}
 	c.APIServer, err = c.run("kube-apiserver", append(network,
 		"--etcd-servers=http://127.0.0.1:"+strconv.Itoa(ports[0]),
 		"--secure-port="+strconv.Itoa(c.port),
-		"--bind-address=127.0.0.1",
-		"--advertise-address=127.0.0.1",
+		"--bind-address="+c.Host(),
+		"--advertise-address="+c.Host(),
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--tls-cert-file="+c.tls("tls.crt"),
 		"--tls-private-key-file="+c.tls("tls.key"),
@@ -66,7 +69,6 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 		"--proxy-client-cert-file="+c.tls(frontProxy+".crt"),
 		"--proxy-client-key-file="+c.tls(frontProxy+".key"),
 		"--authorization-mode=RBAC",
-		"--disable-admission-plugins=ServiceAccount",
 		"--allow-privileged=true",
 		"--audit-policy-file="+c.path("audit-policy.yaml"),
 		"--audit-log-path="+c.AuditLog(),

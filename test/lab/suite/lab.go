@@ -63,7 +63,9 @@ func Tell(ctx context.Context, l *lab.Lab) {
 	for _, manager := range l.Managers {
 		GinkgoWriter.Println(process.Tail(manager.Process.LogFile()))
 	}
-	GinkgoWriter.Println(process.Tail(l.Core.Process.LogFile()))
+	if l.Core != nil {
+		GinkgoWriter.Println(process.Tail(l.Core.Process.LogFile()))
+	}
 	for _, host := range l.Hosts() {
 		GinkgoWriter.Println(process.Tail(host.Path("/lab/agent.log")))
 	}
