@@ -82,15 +82,22 @@ func (h *host) upgrade(ctx context.Context, to image.Image) {
 	Expect(plane.Client.Patch(ctx, found, client.MergeFrom(before))).To(Succeed())
 }
 
-// awaitEnd waits for the end of the attempt to upgrade to an image, and returns what the API has of the host then.
+// awaitEnd waits for the end of the attempt to upgrade to an image, and returns what the API has of the host then. An attempt of such a host that has
+// succeeded is withdrawn, and soon forgotten: then the host runs the image, and there is none.
 func (h *host) awaitEnd(ctx context.Context, to image.Image) infrav1.ElementalHostStatus {
 	GinkgoHelper()
-	ended := Or(HaveField("Phase", infrav1.HostUpgradeSucceeded), HaveField("Phase", infrav1.HostUpgradeFailed), HaveField("Phase", infrav1.HostUpgradeRolledBack))
-	Eventually(h.object).WithContext(ctx).Should(HaveField("Status.Upgrade", HaveValue(And(HaveField("Digest", to.Digest), ended))))
-	found, err := h.object(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	GinkgoWriter.Printf("%s: %s, %d boots, message %q\n", to.Tag, found.Status.Upgrade.Phase, h.boots.Load(), found.Status.Upgrade.Message)
-	return found.Status
+	var status infrav1.ElementalHostStatus
+	Eventually(func(ctx context.Context) (*infrav1.HostUpgradeStatus, error) {
+		found, err := h.object(ctx)
+		status = found.Status
+		if status.Upgrade == nil && status.OS.Digest == to.Digest {
+			status.Upgrade = &infrav1.HostUpgradeStatus{Digest: to.Digest, Phase: infrav1.HostUpgradeSucceeded}
+		}
+		return status.Upgrade, err
+	}).WithContext(ctx).Should(HaveValue(And(HaveField("Digest", to.Digest), HaveField("Phase",
+		BeElementOf(infrav1.HostUpgradeSucceeded, infrav1.HostUpgradeFailed, infrav1.HostUpgradeRolledBack)))))
+	GinkgoWriter.Printf("%s: %s, %d boots, message %q\n", to.Tag, status.Upgrade.Phase, h.boots.Load(), status.Upgrade.Message)
+	return status
 }
 
 // runs matches the status of a host that runs a version, which GRUB has booted in a mode.
