@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -125,7 +126,7 @@ func (r *Reconciler) upgradesOfTemplate(ctx context.Context, object client.Objec
 // Reconcile brings an upgrade one step further.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	upgrade, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalClusterUpgrade{}, req.Namespace, req.Name)
-	if err != nil || upgrade == nil || moved.Away(upgrade) {
+	if err != nil || upgrade == nil || moved.Away(upgrade) || !r.isOurs(upgrade) {
 		return ctrl.Result{}, err
 	}
 	cluster, err := existing.Get(ctx, r.Client, &clusterv1.Cluster{}, req.Namespace, upgrade.Spec.ClusterName)
@@ -144,6 +145,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	return r.reconcile(ctx, cluster, upgrade)
 }
 
+// isOurs reports whether the watch filter lets the upgrade through: an event of a Cluster or of its Machines does not tell.
+func (r *Reconciler) isOurs(upgrade *infrav1.ElementalClusterUpgrade) bool {
+	return r.WatchFilter == "" || labels.HasWatchLabel(upgrade, r.WatchFilter)
+}
+
 // isPaused keeps the Paused condition. A Cluster that is gone pauses nothing.
 func (r *Reconciler) isPaused(ctx context.Context, cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) (bool, error) {
 	if cluster == nil {
@@ -158,8 +164,8 @@ func (r *Reconciler) reconcile(ctx context.Context, cluster *clusterv1.Cluster, 
 		controllerutil.RemoveFinalizer(upgrade, infrav1.ElementalClusterUpgradeFinalizer)
 		return ctrl.Result{}, nil
 	}
-	if ended := upgrade.PhaseNow(); ended.IsEnd() {
-		upgrade.Status.Phase = ended
+	if upgrade.PhaseNow().IsEnd() {
+		r.tellEnd(upgrade)
 		return ctrl.Result{}, nil
 	}
 	if cluster == nil {

@@ -7,13 +7,14 @@ import (
 	"context"
 	"fmt"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // sharedWithOthers says which template Machines of another Cluster were made from, too: its change would reach them at once, without an order.
-func (r *Reconciler) sharedWithOthers(ctx context.Context, o *observation) (string, error) {
-	for _, source := range o.templates() {
+func (r *Reconciler) sharedWithOthers(ctx context.Context, o *observation, templates []*infrav1.ElementalMachineTemplate) (string, error) {
+	for _, source := range templates {
 		family, err := clusterview.Family(ctx, r.Client, source.Namespace, rollout.LabelValue(source.Name))
 		if err != nil {
 			return "", err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -56,6 +57,7 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 	upgrade := o.upgrade
 	report, err := sequence.Run(ctx, r.steps(o), 0, o)
 	if err != nil { // nothing is known of the stages after the one that failed
+		r.reportError(upgrade, err)
 		return ctrl.Result{}, err
 	}
 	o.recordStages(report)
@@ -74,6 +76,18 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 	}
 	r.report(upgrade, phase, fmt.Sprintf("%s (%d/%d)", report.Step, report.Index, report.Total), message)
 	return ctrl.Result{RequeueAfter: report.Result.After}, err
+}
+
+// reportError says why a stage does not go on. It is tried again, and nothing of what is known of the upgrade changes. A conflict is over by then.
+func (r *Reconciler) reportError(upgrade *infrav1.ElementalClusterUpgrade, err error) {
+	if apierrors.IsConflict(err) {
+		return
+	}
+	phase := upgrade.Status.Phase
+	if phase == "" || phase == infrav1.ClusterUpgradePending {
+		phase = infrav1.ClusterUpgradeProgressing
+	}
+	r.report(upgrade, phase, upgrade.Status.Stage, "it is tried again: "+err.Error())
 }
 
 // observe reads the Cluster, and looks up the image. It says why nothing can be planned.
@@ -150,7 +164,7 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 	if why := o.unplannable(); why != "" {
 		return sequence.Wait(retry, "%s", why), nil
 	}
-	if why, err := r.sharedWithOthers(ctx, o); err != nil || why != "" {
+	if why, err := r.sharedWithOthers(ctx, o, o.templates()); err != nil || why != "" {
 		return sequence.Wait(retry, "%s", why), err
 	}
 	if why, err := r.kubeVirtImpossible(ctx, o); err != nil || why != "" {
@@ -305,6 +319,14 @@ func (r *Reconciler) cleanUp(ctx context.Context, o *observation) (sequence.Resu
 		return sequence.Result{}, err
 	}
 	return sequence.Done(), nil
+}
+
+// tellEnd says in the status that an upgrade has ended, where that was recorded and not said: the manager was killed between the two, or the upgrade
+// was moved here without its status.
+func (r *Reconciler) tellEnd(upgrade *infrav1.ElementalClusterUpgrade) {
+	if ended := upgrade.PhaseNow(); upgrade.Status.Phase != ended || conditions.Get(upgrade, infrav1.UpgradeSucceededCondition) == nil {
+		r.report(upgrade, ended, "", "ended as "+string(ended))
+	}
 }
 
 // end records an end, once and for all.

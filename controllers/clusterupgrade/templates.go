@@ -102,12 +102,23 @@ func (r *Reconciler) changeTemplate(ctx context.Context, o *observation, stale *
 		return fmt.Sprintf("somebody has changed osVersionManagement of ElementalMachineTemplate %s, and it is not changed again: set its image to %s, "+
 			"or set spec.cancel of the ElementalClusterUpgrade", template.Name, clusterupgrade.Image(o.upgrade)), nil
 	}
+	if why, err := r.giveOS(ctx, o, template, desired); err != nil || why != "" {
+		return why, err
+	}
+	return "", noteChanged(o.upgrade, known, template.Name)
+}
+
+// giveOS to a template. Since Preflight it may have become that of another Cluster, too.
+func (r *Reconciler) giveOS(ctx context.Context, o *observation, template *infrav1.ElementalMachineTemplate, desired infrav1.OSVersionManagement) (string, error) {
+	if why, err := r.sharedWithOthers(ctx, o, []*infrav1.ElementalMachineTemplate{template}); err != nil || why != "" {
+		return why, err
+	}
 	if why, err := r.patchTemplate(ctx, template, desired); err != nil || why != "" {
 		return why, err
 	}
 	r.Recorder.Eventf(o.upgrade, template, corev1.EventTypeNormal, infrav1.EventTemplateChanged, "ChangeTemplate",
 		"ElementalMachineTemplate %s was changed to image %s", template.Name, clusterupgrade.Image(o.upgrade))
-	return "", noteChanged(o.upgrade, known, template.Name)
+	return "", nil
 }
 
 // noteChanged records that a template, or a pool of a topology, which the upgrade is to change has its OS.

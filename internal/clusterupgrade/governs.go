@@ -41,6 +41,13 @@ func newestFirst(a, b infrav1.ElementalClusterUpgrade) int {
 	return cmp.Or(createdAt(&b).Compare(createdAt(&a)), cmp.Compare(b.Name, a.Name))
 }
 
+// IsMoved reports whether an upgrade that is being created was looked after before, by the controller of another management cluster: "clusterctl move"
+// brings it without its status, and before the Machines of its Cluster.
+func IsMoved(upgrade *infrav1.ElementalClusterUpgrade) bool {
+	_, known := upgrade.Annotations[infrav1.CreatedAnnotation]
+	return known
+}
+
 // createdAt is the time of the first creation, which "clusterctl move" does not preserve.
 func createdAt(upgrade *infrav1.ElementalClusterUpgrade) time.Time {
 	if created, err := time.Parse(time.RFC3339, upgrade.Annotations[infrav1.CreatedAnnotation]); err == nil {

@@ -98,6 +98,23 @@ func stagesOf(pools []Pool, order []infrav1.PoolStage) []Stage {
 	return withSharers(stages, pools)
 }
 
+// LeftOut is a pool of the stage at an index of which only some nodes are upgraded, and no later stage is for all of them: with their template changed, the
+// others would be upgraded in no order once the upgrade has ended. Empty if there is none.
+func LeftOut(order []infrav1.PoolStage, index int) string {
+	if order[index].Nodes == nil {
+		return ""
+	}
+	for _, pool := range order[index].Pools {
+		isCovered := slices.ContainsFunc(order[index+1:], func(later infrav1.PoolStage) bool {
+			return later.Nodes == nil && (slices.Contains(later.Pools, pool) || slices.Contains(later.Pools, allPools))
+		})
+		if !isCovered {
+			return pool
+		}
+	}
+	return ""
+}
+
 // order of the upgrade. The default is the control plane, then each other pool, by name, or all of them where Rancher picks the nodes.
 func (p *Plan) order() []infrav1.PoolStage {
 	switch {

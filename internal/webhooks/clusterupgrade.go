@@ -37,7 +37,7 @@ func (w *ClusterUpgrade) ValidateCreate(ctx context.Context, upgrade *infrav1.El
 	if errs := validateClusterUpgrade(upgrade); len(errs) > 0 {
 		return nil, invalid("ElementalClusterUpgrade", upgrade, errs)
 	}
-	if ended := upgrade.PhaseNow(); ended.IsEnd() { // as clusterctl brings it
+	if upgrade.PhaseNow().IsEnd() || clusterupgrade.IsMoved(upgrade) { // of two that clusterctl brings, which has failed is not known yet
 		return nil, nil
 	}
 	active, err := clusterupgrade.Of(ctx, w.Live, client.ObjectKey{Namespace: upgrade.Namespace, Name: upgrade.Spec.ClusterName})
@@ -85,6 +85,10 @@ func validateClusterUpgrade(upgrade *infrav1.ElementalClusterUpgrade) field.Erro
 			errs = append(errs, field.Duplicate(spec.Child("order").Index(i), name))
 		}
 		known.Insert(name)
+		if pool := clusterupgrade.LeftOut(upgrade.Spec.Order, i); pool != "" {
+			errs = append(errs, field.Invalid(spec.Child("order").Index(i), name, fmt.Sprintf(
+				"is for some nodes of pool %s, and the others would be upgraded in no order once the upgrade has ended: add a stage for all of them, such as {pools: [%q]}", pool, pool)))
+		}
 	}
 	return append(errs, validateGates(upgrade.Spec.Gates)...)
 }

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -61,6 +62,9 @@ var _ = Describe("The webhook of ElementalClusterUpgrades", func() {
 		Entry("a gate with a selector that is none", gated("true", infrav1.GateObject{
 			APIVersion: "v1", Kind: "ConfigMap", Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}},
 		}), "spec.gates[0].object.selector"),
+		Entry("a canary after which no stage is for the others", func(u *infrav1.ElementalClusterUpgrade) {
+			u.Spec.Order = []infrav1.PoolStage{{Pools: []string{"*"}}, {Pools: []string{"a"}, Nodes: ptr.To[int32](1)}}
+		}, "is for some nodes of pool a, and the others would be upgraded in no order once the upgrade has ended: add a stage for all of them"),
 		Entry("gates without a ServiceAccount", func(u *infrav1.ElementalClusterUpgrade) {
 			gated("true", ceph)(u)
 			u.Spec.GateServiceAccount = nil
@@ -91,6 +95,14 @@ var _ = Describe("The webhook of ElementalClusterUpgrades", func() {
 		ended.Annotations = map[string]string{infrav1.EndedAnnotation: string(infrav1.ClusterUpgradeSucceeded)}
 		Expect(server.Client.Patch(ctx, ended, client.MergeFrom(second))).To(Succeed())
 		Eventually(func() error { return server.Client.Create(ctx, newUpgrade("third", "one")) }, time.Minute).Should(Succeed())
+	})
+
+	It("accepts those that clusterctl brings, of which one has failed in a status that is lost", func(ctx SpecContext) {
+		for _, name := range []string{"failed", "next"} {
+			Expect(server.Client.Create(ctx, newUpgrade(name, "moved", func(u *infrav1.ElementalClusterUpgrade) {
+				u.Annotations = map[string]string{infrav1.CreatedAnnotation: "2026-11-26T12:00:00Z"}
+			}))).To(Succeed())
+		}
 	})
 
 	It("rejects windows that never open also afterwards, and lets all else pass", func(ctx SpecContext) {

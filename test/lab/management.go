@@ -69,12 +69,8 @@ func (l *Lab) install(ctx context.Context) error {
 	return nil
 }
 
-// startProviders installs the CRDs of all providers before it starts any of them, because the
-// managers wait for one another's CRDs.
-func (l *Lab) startProviders(ctx context.Context) error {
-	if l.options.PodsReach != "" {
-		return l.installControlPlaneStandIn(ctx)
-	}
+// prepareProviders installs the CRDs of all providers.
+func (l *Lab) prepareProviders(ctx context.Context) error {
 	if err := l.newProviders(); err != nil {
 		return err
 	}
@@ -87,6 +83,18 @@ func (l *Lab) startProviders(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// startProviders installs the CRDs of all providers before it starts any of them, because the
+// managers wait for one another's CRDs.
+func (l *Lab) startProviders(ctx context.Context) error {
+	if l.options.PodsReach != "" {
+		return l.installControlPlaneStandIn(ctx)
+	}
+	if err := l.prepareProviders(ctx); err != nil {
+		return err
 	}
 	if err := l.installControlPlaneStandIn(ctx); err != nil {
 		return err

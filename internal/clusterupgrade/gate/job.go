@@ -48,6 +48,8 @@ func (e Evaluator) jobDenies(ctx context.Context, as *account, gate infrav1.Upgr
 		return fmt.Sprintf("Job %s is run again as soon as the former one is deleted", name), nil
 	case condition(found, batchv1.JobComplete) != nil:
 		return "", nil
+	case failure == nil && ptr.Deref(found.Spec.Suspend, false):
+		return fmt.Sprintf("Job %s is suspended, and its time does not run out: resume it, or delete it to have it run again", name), nil
 	case failure == nil:
 		return fmt.Sprintf("Job %s is running, for %s at most", name, time.Duration(ptr.Deref(found.Spec.ActiveDeadlineSeconds, 0))*time.Second), nil
 	}

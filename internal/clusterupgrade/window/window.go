@@ -24,6 +24,8 @@ const (
 	apart = time.Hour
 	// Farthest is how far windows are joined that follow each other without a pause: one that opens each day for a day never closes.
 	Farthest = 8 * 24 * time.Hour
+	// shift is more than clocks are put forward or back at once. Source: the IANA database, whose zones have shifts of up to two hours today.
+	shift = 3 * time.Hour
 )
 
 // Parse a schedule of the five fields of cron (or "@daily" and the like), in a zone of the IANA database; an empty zone is UTC.
@@ -65,7 +67,7 @@ func checkOpenings(schedule cron.Schedule) error {
 // next is the first opening after a time. The schedule is evaluated on the clock on the wall, which is then looked up in the zone: one that the clock
 // skips, when it is put forward, opens at the next valid instant; one that it shows twice opens the first time.
 func (w Window) next(after time.Time) time.Time {
-	wall := onWall(after.In(w.zone)).Add(-24 * time.Hour) // clocks are put forward and back by less than that
+	wall := onWall(after.In(w.zone)).Add(-shift)
 	for {
 		wall = w.schedule.Next(wall)
 		if wall.IsZero() {
@@ -102,13 +104,27 @@ func instant(wall time.Time, zone *time.Location) time.Time {
 	return found
 }
 
-// closes is when a window that is open at a time closes; zero if it is closed.
+// closes is when a window that is open at a time closes; zero if it is closed. What counts is the latest opening, which is looked for farther and farther back:
+// a window that opens each hour for days has opened hundreds of times since.
 func (w Window) closes(at time.Time) time.Time {
-	latest := time.Time{}
-	for opens := w.next(at.Add(-w.duration)); !opens.IsZero() && !opens.After(at); opens = w.next(opens) {
-		latest = opens.Add(w.duration)
+	for back := apart; ; back *= 2 {
+		isAll := back >= w.duration
+		opens := w.next(at.Add(-min(back, w.duration)))
+		if !opens.IsZero() && !opens.After(at) {
+			return w.latest(opens, at).Add(w.duration)
+		}
+		if isAll {
+			return time.Time{}
+		}
 	}
-	return latest
+}
+
+// latest opening until a time, from one on that is not later.
+func (w Window) latest(opens, until time.Time) time.Time {
+	for next := w.next(opens); !next.IsZero() && !next.After(until); next = w.next(opens) {
+		opens = next
+	}
+	return opens
 }
 
 // Closes is when the windows that are open at a time close, those that follow without a pause included; zero if none is open.
@@ -148,18 +164,32 @@ func Next(windows []Window, after time.Time) time.Time {
 }
 
 // Longest is for how long one of some windows that opens after a time is open, those that follow without a pause included. It looks at
-// the next openings of each.
+// the next openings of each. One that opens while others are open is not open for longer than what they are joined to.
 func Longest(windows []Window, after time.Time) time.Duration {
+	longest, until := time.Duration(0), time.Time{}
+	for _, opens := range openings(windows, after) {
+		if opens.Before(until) {
+			continue
+		}
+		until = Closes(windows, opens)
+		longest = max(longest, until.Sub(opens))
+	}
+	return longest
+}
+
+// openings are the next of each window after a time, sorted.
+func openings(windows []Window, after time.Time) []time.Time {
 	const looksAt = 20
-	longest := time.Duration(0)
+	found := []time.Time{}
 	for _, window := range windows {
 		opens := after
 		for range looksAt {
 			if opens = window.next(opens); opens.IsZero() {
 				break
 			}
-			longest = max(longest, Closes(windows, opens).Sub(opens))
+			found = append(found, opens)
 		}
 	}
-	return longest
+	slices.SortFunc(found, time.Time.Compare)
+	return found
 }

@@ -88,3 +88,16 @@ var _ = Describe("Windows", func() {
 		Entry("on a day that does not exist", "0 0 30 2 *", "UTC", "it names a day that no month has"),
 	)
 })
+
+// Each of them would be walked through again for each other one.
+var _ = Describe("Many windows that open each hour of a day, for days", func() {
+	It("are one window", func() {
+		windows := []window.Window{}
+		for range 16 {
+			windows = append(windows, parse("0 0-23 1 * *", "UTC", 7*24*time.Hour))
+		}
+		Expect(written(window.Closes(windows, at("2026-11-01T12:00:00Z")))).To(Equal("2026-11-08T23:00:00Z"))
+		Expect(written(window.Closes(windows, at("2026-11-08T23:00:00Z")))).To(BeEmpty())
+		Expect(window.Longest(windows, at("2026-11-20T00:00:00Z"))).To(Equal((7*24 + 23) * time.Hour))
+	})
+})

@@ -44,8 +44,8 @@ func (v *UpgradeValidator) ValidateCreate(ctx context.Context, upgrade *infrav1.
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("reading the admission request: %w", err))
 	}
-	if clusterupgrade.Image(upgrade) == "" || upgrade.PhaseNow().IsEnd() {
-		return nil, nil // a ManagedOSVersion is looked up when the upgrade begins
+	if clusterupgrade.Image(upgrade) == "" || upgrade.PhaseNow().IsEnd() || clusterupgrade.IsMoved(upgrade) {
+		return nil, nil // a ManagedOSVersion is looked up when the upgrade begins; clusterctl brings an upgrade before the Machines
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
