@@ -297,7 +297,7 @@ type ClusterUpgradeStage struct {
 // +kubebuilder:printcolumn:name="Stage",type="string",JSONPath=".status.stage",description="Stage, and its position"
 // +kubebuilder:printcolumn:name="Done",type="integer",JSONPath=".status.nodesDone",description="Nodes that run the OS"
 // +kubebuilder:printcolumn:name="Nodes",type="integer",JSONPath=".status.nodes",description="Nodes that the upgrade is for"
-// +kubebuilder:printcolumn:name="ETA",type="date",JSONPath=".status.estimatedCompletionTime",description="When the last node will be done",priority=1
+// +kubebuilder:printcolumn:name="ETA",type="string",JSONPath=".status.estimatedCompletionTime",description="When the last node will be done, as far as is known"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.message",description="What the upgrade waits for, or how it ended"
 type ElementalClusterUpgrade struct {

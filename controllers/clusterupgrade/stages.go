@@ -200,10 +200,14 @@ func (o *observation) unplannable() string {
 				"set spec.cancel, and change the ElementalMachineTemplates yourself", member.Machine.Name, clusterupgrade.ControlPlanePool)
 		}
 		if member.Wanted == "" {
-			return fmt.Sprintf("it is not known from which ElementalMachineTemplate Machine %s gets its OS", member.Machine.Name)
+			return unknownTemplate(member)
 		}
 	}
 	return ""
+}
+
+func unknownTemplate(member clusterupgrade.Member) string {
+	return fmt.Sprintf("it is not known from which ElementalMachineTemplate Machine %s gets its OS", member.Machine.Name)
 }
 
 // upgradePools of a stage: their templates are changed, and their nodes waited for.
@@ -279,7 +283,13 @@ func notRolledOut(stage clusterupgrade.Stage) string {
 	}
 	waiting := []string{}
 	for _, member := range stage.Members() {
-		if member.State == clusterupgrade.Waiting || member.State == clusterupgrade.Ended {
+		switch {
+		case member.State != clusterupgrade.Waiting && member.State != clusterupgrade.Ended:
+		case member.Elemental.Spec.HostRef == nil: // one that was created since stage Prefetch
+			return fmt.Sprintf("Machine %s has no host yet: register one for it, or scale its pool down", member.Machine.Name)
+		case member.Wanted == "":
+			return unknownTemplate(member)
+		default:
 			waiting = append(waiting, member.Machine.Name)
 		}
 	}

@@ -101,6 +101,12 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		Expect(w.settle().Message).To(Equal("waiting for an ElementalHostUpgrade of Machine a"))
 	})
 
+	It("say that a Machine has no host, for which there is no ElementalHostUpgrade", func() {
+		w.begin()
+		change(w.elemental("a"), func(m *infrav1.ElementalMachine) { m.Spec.HostRef = nil })
+		Expect(w.settle().Message).To(Equal("Machine a has no host yet: register one for it, or scale its pool down"))
+	})
+
 	It("keep what a template says besides the image", func() {
 		change(w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey] = runtime.RawExtension{

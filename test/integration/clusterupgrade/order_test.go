@@ -32,6 +32,11 @@ var _ = Describe("An ElementalClusterUpgrade", func() {
 		_, err := cluster.AwaitMessage(ctx, wanted, "Admit", "waiting for ElementalClusterUpgrade canary: stage pool-b (nodes: 1) is done, and it soaks until ")
 		Expect(err).NotTo(HaveOccurred())
 
+		Eventually(func() (string, error) {
+			return cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "get", "ecu", "canary")
+		}, patience, look).Should(
+			MatchRegexp(`Progressing +pool-b \(nodes: 1\) \(3/5\) +1 +6 +\d{4}-\d\d-\d\dT\S+Z +\S+ +stage pool-b`), "with its ETA")
+
 		By("upgrading all the others")
 		Eventually(phase, whole, look).WithContext(ctx).WithArguments("canary").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 		awaitAll(ctx, wanted)
