@@ -31,7 +31,8 @@ func (w *world) manage(ctx context.Context, label string) {
 	stop, err := apiserver.Run(ctx, mgr)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(stop)
-	Eventually(reads.Rests).WithPolling(300 * time.Millisecond).MustPassRepeatedly(2).Should(BeTrue())
+	// Longer than watching.AfterMoment waits with what the objects that are there ask for.
+	Eventually(reads.Rests).WithPolling(300 * time.Millisecond).MustPassRepeatedly(10).Should(BeTrue())
 }
 
 // label writes nothing but a label of the Cluster, or of its ElementalCluster.
