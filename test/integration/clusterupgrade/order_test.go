@@ -15,7 +15,7 @@ import (
 )
 
 const canaryOfB = `  order:
-  - {pools: [pool-b], nodes: 1, soakSeconds: 20}
+  - {pools: [pool-b], nodes: 1, soakSeconds: 60}
   - {pools: ["*"]}
 `
 
