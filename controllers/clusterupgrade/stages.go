@@ -281,6 +281,11 @@ func notRolledOut(stage clusterupgrade.Stage) string {
 			return fmt.Sprintf("ElementalMachineTemplate %s: %s", template.Name, updated.Message)
 		}
 	}
+	return withoutAttempt(stage)
+}
+
+// withoutAttempt says what the Machines of a stage that have no attempt wait for.
+func withoutAttempt(stage clusterupgrade.Stage) string {
 	waiting := []string{}
 	for _, member := range stage.Members() {
 		switch {
