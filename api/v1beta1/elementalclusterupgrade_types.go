@@ -29,7 +29,7 @@ type ElementalClusterUpgradeSpec struct {
 
 	// order in which the pools are upgraded: a stage begins when the one before is done. Pools that no stage names are not upgraded, unless
 	// they share their ElementalMachineTemplate with one that is: then they belong to the last stage of that one. Default: the control
-	// plane, then each other pool, by name.
+	// plane, then each other pool, by name, or all of them in one stage where there are more than 64.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

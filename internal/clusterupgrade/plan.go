@@ -20,6 +20,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
+// maxPools for each of which an upgrade has a stage by default, as many as spec.order may have: status.stages has a bound.
+const maxPools = 64
+
 // Plan is what an upgrade has before it, and what of it is done.
 type Plan struct {
 	Upgrade *infrav1.ElementalClusterUpgrade
@@ -115,7 +118,8 @@ func LeftOut(order []infrav1.PoolStage, index int) string {
 	return ""
 }
 
-// order of the upgrade. The default is the control plane, then each other pool, by name, or all of them where Rancher picks the nodes.
+// order of the upgrade. The default is the control plane, then each other pool, by name, or all of them where Rancher picks the nodes or there are
+// more than maxPools.
 func (p *Plan) order() []infrav1.PoolStage {
 	switch {
 	case len(p.Upgrade.Spec.Order) > 0:
@@ -135,6 +139,9 @@ func defaultOrder(pools []Pool) []infrav1.PoolStage {
 		} else {
 			others = append(others, stage)
 		}
+	}
+	if len(others) > maxPools {
+		others = []infrav1.PoolStage{{Pools: []string{allPools}}}
 	}
 	return append(first, others...)
 }

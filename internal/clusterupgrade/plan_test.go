@@ -100,6 +100,17 @@ var _ = Describe("The stages of an order", func() {
 			[]string{"b (nodes: 1): b", "b: b c", "a: a"}, []string{}),
 		Entry("a name that no pool has", []infrav1.PoolStage{stage(0, 0, "a", "z")}, []string{"a,z: a"}, []string{"z"}),
 	)
+
+	It("are by default those of the control plane and of all others together where there are more pools than an order may have", func() {
+		many := []clusterupgrade.Pool{pool("control-plane", "cp", waiting)}
+		for i := range 65 {
+			many = append(many, pool(fmt.Sprintf("pool-%02d", i), "template", waiting))
+		}
+		Expect(plan(many[:65]).Stages).To(HaveLen(65))
+		Expect(plan(many).Stages).To(HaveExactElements(HaveField("Name", "control-plane"), HaveField("Name", "*")))
+		nodes, _ := plan(many).Targets()
+		Expect(nodes).To(Equal(66))
+	})
 })
 
 var _ = Describe("The stages where Rancher picks the nodes", func() {
