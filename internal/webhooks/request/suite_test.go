@@ -60,6 +60,7 @@ var _ = BeforeSuite(func() {
 		Outlook: &outlook.Viewer{Client: live, Workload: connector, Now: time.Now},
 	}
 	Expect(validator.SetupWithManager(mgr)).To(Succeed())
+	Expect((&request.UpgradeValidator{Templates: validator}).SetupWithManager(mgr)).To(Succeed())
 	stop, err := apiserver.Run(context.Background(), mgr)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(stop)
