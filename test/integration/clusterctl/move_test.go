@@ -184,19 +184,27 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				}
 			}
 
-			It("moves a paused one, which continues where it was", func(ctx SpecContext) {
+			It("moves a paused one of an ElementalClusterUpgrade, which continues where it was, canary first", func(ctx SpecContext) {
 				wanted = suite.Push(ctx, cluster(), image.OS{})
 				eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"=")
-				Expect(on(target, cluster()).PatchPool(ctx, pool, wanted)).To(Succeed())
+				const name = "moved"
+				Expect(on(target, cluster()).ApplyUpgrade(ctx, name, wanted, "  order:\n  - {pools: ["+pool+"], nodes: 1, soakSeconds: 5}\n  - {pools: ["+pool+"]}")).To(Succeed())
 				Eventually(atStep(ctx, target, "Approve"), patience, look).WithContext(ctx).Should(Succeed())
+				before, err := on(target, cluster()).Upgrade(ctx, name)
+				Expect(err).NotTo(HaveOccurred())
 
 				move(ctx, target, source)
 				follows(ctx, source)
 				Eventually(atStep(ctx, source, "Approve"), patience, look).WithContext(ctx).Should(Succeed())
+				Eventually(cluster().Upgrade, patience, look).WithContext(ctx).WithArguments(name).Should(HaveField("Status", And(
+					HaveField("Phase", infrav1.ClusterUpgradeProgressing), HaveField("Stage", before.Status.Stage), HaveField("Nodes", HaveValue(BeEquivalentTo(workers))))))
 				Expect(boots()).To(Equal(booted), "nobody has let it go on")
+				Expect(left(ctx, target)).To(BeEmpty())
 
 				eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"-")
 				Expect(cluster().AwaitPool(ctx, pool, wanted)).To(Succeed())
+				Eventually(cluster().Upgrade, patience, look).WithContext(ctx).WithArguments(name).Should(
+					HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded))
 				Expect(boots()).To(Equal(once()))
 				booted = boots()
 			})
@@ -256,6 +264,8 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				Expect(left(ctx, target)).To(BeEmpty())
 				clean(ctx)
 				Expect(history(ctx, source)).To(ContainElements(former), "what had ended is not begun again")
+				Eventually(cluster().Upgrade, patience, look).WithContext(ctx).WithArguments("moved").Should(
+					HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded), "nor the ElementalClusterUpgrade, whose image has been replaced twice since")
 			})
 		})
 
