@@ -69,6 +69,14 @@ func newMachine(before ...func(m *machine)) *machine {
 	return m
 }
 
+// assessFor limits how long a boot may take to become good, and to a second how long it has to stay so.
+func (m *machine) assessFor(timeout time.Duration) {
+	GinkgoHelper()
+	policy, err := json.Marshal(map[string]time.Duration{"AssessTimeout": timeout, "StableWindow": time.Second})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(m.Path(assessPolicyFile), policy, 0o600)).To(Succeed())
+}
+
 // hold blocks the machine in phases of the next upgrade.
 func (m *machine) hold(phases ...string) *host.Held {
 	GinkgoHelper()

@@ -132,9 +132,7 @@ var _ = Describe("An upgrade", func() {
 		m.api.SetBootstrap(&wire.Bootstrap{Format: "cloud-config", Config: kubeadmData})
 		m.desire(wire.Desired{Bootstrap: true})
 		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
-		policy, err := json.Marshal(map[string]time.Duration{"AssessTimeout": 5 * time.Second, "StableWindow": time.Second})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(os.WriteFile(m.Path(assessPolicyFile), policy, 0o600)).To(Succeed())
+		m.assessFor(5 * time.Second)
 		boots := len(m.Boots())
 		m.upgrade("a1", m.push("v2", image.OS{Labels: map[string]string{source.LabelKubeletFlaps: "yes"}}))
 		end := m.ends("a1")
@@ -142,6 +140,17 @@ var _ = Describe("An upgrade", func() {
 		Expect(end.Checks).To(ContainElement(And(HaveField("Name", "stable"), HaveField("Verdict", wire.CheckTimedOut))))
 		Expect(m.last().OS.Snapshot).To(BeEquivalentTo(1))
 		Expect(m.Boots()).To(HaveLen(boots + 2))
+	})
+
+	It("rolls back from an image without a default route, which passes the assessment of the toolkit", func() {
+		m.assessFor(5 * time.Second)
+		m.upgrade("a1", m.push("v2", image.OS{Boot: source.BootUnrouted}))
+		end := m.ends("a1")
+		Expect(end).To(And(HaveField("Phase", wire.PhaseRolledBack), HaveField("Healthy", true)))
+		Expect(end.Message).To(ContainSubstring("the host has no default route, and had one before"))
+		Expect(end.Checks).To(ContainElement(And(HaveField("Name", "network"), HaveField("Verdict", wire.CheckTimedOut))))
+		Expect(m.last().OS.Snapshot).To(BeEquivalentTo(1))
+		Expect(m.Boots()).To(HaveExactElements(HaveField("Snapshot", 1), And(HaveField("Snapshot", 2), HaveField("Outcome", host.Up)), HaveField("Snapshot", 1)))
 	})
 
 	DescribeTable("survives a CLI that is killed, without leaving half a snapshot",

@@ -37,7 +37,7 @@ type OS struct {
 	Version string
 	// KubeletVersion in the image, such as v1.36.3.
 	KubeletVersion string
-	// Boot is one of source.BootOK (default), source.BootUnhealthy and source.BootNone.
+	// Boot is one of source.BootOK (default), source.BootUnhealthy, source.BootUnrouted and source.BootNone.
 	Boot string
 	// UpgradeSeconds is how long writing the image takes.
 	UpgradeSeconds float64

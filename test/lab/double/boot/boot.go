@@ -92,6 +92,16 @@ func (s System) Healthy() bool {
 	return s.Image.Labels[source.LabelBoot] != source.BootUnhealthy
 }
 
+// routes of the kernel: that of the network, and the default one.
+func (s System) routes() string {
+	table := "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n" +
+		"eth0\t0002000A\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n"
+	if s.Image.Labels[source.LabelBoot] != source.BootUnrouted {
+		table += "eth0\t00000000\t0102000A\t0003\t0\t0\t100\t00000000\t0\t0\t0\n"
+	}
+	return table
+}
+
 // KubeletVersion is that of the kubelet in the image.
 func (s System) KubeletVersion() string { return s.Image.Labels[source.LabelKubelet] }
 

@@ -14,6 +14,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 )
 
+// RouteTable has the kernel's routes for IPv4.
+const RouteTable = "/proc/net/route"
+
 // KubeletProcess is the /proc entry of the kubelet of a host that runs one.
 const KubeletProcess = "/proc/812"
 
@@ -31,6 +34,7 @@ func (s System) Up(d disk.Disk, bootID string) error {
 		"/proc/sys/kernel/random/boot_id":    bootID + "\n",
 		"/proc/cmdline":                      s.cmdline(),
 		"/etc/os-release":                    string(s.Image.OSRelease),
+		RouteTable:                           s.routes(),
 	}
 	for path, content := range files {
 		if err := d.WriteFile(path, []byte(content)); err != nil {

@@ -9,7 +9,7 @@ const (
 	LabelVersion = "lab.elemental/version"
 	// LabelKubelet is the version of the kubelet in the image, such as v1.36.3.
 	LabelKubelet = "lab.elemental/kubelet-version"
-	// LabelBoot is BootOK (default), BootUnhealthy or BootNone.
+	// LabelBoot is BootOK (default), BootUnhealthy, BootUnrouted or BootNone.
 	LabelBoot = "lab.elemental/boot"
 	// LabelKubeletFlaps with any value makes the kubelet of the image exit and restart repeatedly, on hosts that are
 	// nodes.
@@ -33,6 +33,8 @@ const (
 	BootOK = "ok"
 	// BootUnhealthy boots, but its assessment and kubelet fail.
 	BootUnhealthy = "unhealthy"
+	// BootUnrouted boots and passes the toolkit's assessment, with a network that has no default route.
+	BootUnrouted = "unrouted"
 	// BootNone panics in the kernel.
 	BootNone = "none"
 )
