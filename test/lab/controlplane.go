@@ -27,6 +27,15 @@ func controlPlaneKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta1", Kind: "LabControlPlane"}
 }
 
+// InWorkload is a lab whose management cluster is its workload cluster, too, as after "clusterctl move" into it. Only l is to be stopped.
+func (l *Lab) InWorkload(ctx context.Context) (*Lab, error) {
+	inside := &Lab{
+		options: l.options, began: l.began, Management: l.Workload, Workload: l.Workload, Kube: l.WorkloadKube, WorkloadKube: l.WorkloadKube,
+		Registry: l.Registry, hosts: l.hosts,
+	}
+	return inside, inside.installControlPlaneStandIn(ctx)
+}
+
 func (l *Lab) installControlPlaneStandIn(ctx context.Context) error {
 	crds, err := capi.Parse(controlPlaneStandIn)
 	if err != nil {

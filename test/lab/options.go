@@ -73,7 +73,7 @@ type Options struct {
 	// its hooks. Default: nothing.
 	Install func(ctx context.Context, l *Lab) error
 	// PodsReach is an address of this machine. If it is set, all managers run as Pods, on a Node that Install starts, and reach the
-	// API servers there: the lab starts none.
+	// API servers there: the lab starts none. They can be moved into the workload cluster: see InWorkload.
 	PodsReach string
 	// Handover puts a load balancer in front of the Elemental API even with a single replica, so that another lab can
 	// take over its address.

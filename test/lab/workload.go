@@ -41,6 +41,10 @@ func (l *Lab) WorkloadUser() string {
 	return workloadAdmin
 }
 
+// WorkloadServices is the network of the ClusterIPs of workload clusters where managers run as Pods: see Options.PodsReach. The management cluster
+// has 10.0.0.0/24.
+const WorkloadServices = "10.0.1.0/24"
+
 // workloadControllers are the controllers of kube-controller-manager that nodes, Pods and
 // PodDisruptionBudgets depend on.
 func workloadControllers() []string {
@@ -96,6 +100,9 @@ func (l *Lab) newWorkload(ctx context.Context, name string) (*Workload, error) {
 		Name: name, Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
 		Controllers: workloadControllers(), Pods: true, PodStages: l.options.podStages(), Died: l.died,
 		Address: l.options.PodsReach,
+	}
+	if l.options.PodsReach != "" {
+		options.Controllers, options.Services = podControllers(), WorkloadServices
 	}
 	if err := l.prepareKubeVirt(&options); err != nil {
 		return nil, err

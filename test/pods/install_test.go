@@ -20,40 +20,41 @@ import (
 
 const (
 	tag = "v0.8.0"
-	// apiPort is the port of the Node at which hosts reach the Elemental API.
+	// apiPort is the port of a Node at which hosts reach the Elemental API.
 	apiPort = 30090
 )
 
-// installCertManager runs cert-manager's controllers.
-func installCertManager(ctx context.Context) {
+// install installs cert-manager's controllers and, with "clusterctl init", the release.
+func (n *podNode) install(ctx context.Context) {
 	GinkgoHelper()
-	kubectl(ctx, "apply", "--server-side", "--filename", filepath.Join(root, "bin/manifests/cert-manager-crds.yaml"))
-	kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all")
-	kubectl(ctx, "apply", "--filename", "testdata/cert-manager.yaml")
-	awaitDeployment(ctx, "cert-manager", "cert-manager")
+	n.kubectl(ctx, "apply", "--server-side", "--filename", filepath.Join(root, "bin/manifests/cert-manager-crds.yaml"))
+	n.kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all")
+	n.kubectl(ctx, "apply", "--filename", "testdata/cert-manager.yaml")
+	n.awaitDeployment(ctx, "cert-manager", "cert-manager")
+	n.clusterctl(ctx, "init", "--infrastructure", "elemental", "--runtime-extension", "elemental", "--wait-providers")
+	n.kubectl(ctx, "apply", "--filename", "testdata/stand-in.yaml")
 }
 
-// installProviders runs "clusterctl init" with the release.
-func installProviders(ctx context.Context) {
+// clusterctl runs clusterctl on the cluster of the Node, and prints the command.
+func (n *podNode) clusterctl(ctx context.Context, args ...string) {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
 	suite.WriteRepository(ctx, root, dir, tag)
-	command := exec.CommandContext(ctx, built("tools/clusterctl"), "--config", filepath.Join(dir, "clusterctl.yaml"), "init",
-		"--infrastructure", "elemental", "--runtime-extension", "elemental", "--wait-providers")
+	command := exec.CommandContext(ctx, built("tools/clusterctl"), append([]string{"--config", filepath.Join(dir, "clusterctl.yaml")}, args...)...)
 	command.Env = []string{
 		"EXP_RUNTIME_SDK=true", "EXP_IN_PLACE_UPDATES=true", "CLUSTER_TOPOLOGY=true",
-		fmt.Sprintf("ELEMENTAL_API_ENDPOINT=%s:%d", nodeAddress, apiPort), "ELEMENTAL_API_IP=" + nodeAddress,
+		fmt.Sprintf("ELEMENTAL_API_ENDPOINT=%s:%d", apiAddress, apiPort), "ELEMENTAL_API_IP=" + apiAddress,
 		"ELEMENTAL_API_SERVICE_TYPE=NodePort", fmt.Sprintf("ELEMENTAL_API_NODE_PORT=%d", apiPort),
-		"KUBECONFIG=" + lab.AdminKubeconfig(theLab.Management), "HOME=" + dir, "XDG_CONFIG_HOME=" + dir,
+		"KUBECONFIG=" + lab.AdminKubeconfig(n.cluster), "HOME=" + dir, "XDG_CONFIG_HOME=" + dir,
 		"PATH=" + os.Getenv("PATH"), "CLUSTERCTL_DISABLE_VERSIONCHECK=true",
 	}
-	GinkgoWriter.Println("$ clusterctl", strings.Join(command.Args[3:], " "))
+	GinkgoWriter.Println("$ clusterctl", strings.Join(args, " "))
 	said, err := command.CombinedOutput()
 	GinkgoWriter.Print(string(said))
 	Expect(err).NotTo(HaveOccurred(), string(said))
 }
 
-func awaitDeployment(ctx context.Context, namespace, name string) {
+func (n *podNode) awaitDeployment(ctx context.Context, namespace, name string) {
 	GinkgoHelper()
-	kubectl(ctx, "rollout", "status", "deployment/"+name, "--namespace", namespace, "--timeout", patience.String())
+	n.kubectl(ctx, "rollout", "status", "deployment/"+name, "--namespace", namespace, "--timeout", patience.String())
 }

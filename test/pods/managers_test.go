@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net/http"
+	"path/filepath"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -14,7 +15,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
@@ -28,15 +29,17 @@ const (
 )
 
 var _ = Describe("The managers as Pods", Ordered, func() {
+	var cluster *scenario.Cluster
+
 	BeforeAll(func(ctx SpecContext) {
-		awaitNode(ctx)
-		installCertManager(ctx)
-		installProviders(ctx)
-		kubectl(ctx, "apply", "--filename", "testdata/stand-in.yaml")
+		first.await(ctx)
+		first.install(ctx)
 	})
 
 	AfterAll(func() {
-		Expect(audit.Forbidden(suite.Audit(theLab.Management), account)).To(BeEmpty(), "the manager has all the rights it uses")
+		for _, cluster := range []*kube.Cluster{theLab.Management, theLab.Workload} {
+			Expect(audit.Forbidden(suite.Audit(cluster), account)).To(BeEmpty(), "the manager has all the rights it uses")
+		}
 	})
 
 	DescribeTable("become Available, with the images, probes and security contexts of the release:", awaitDeploymentSpec,
@@ -71,21 +74,43 @@ var _ = Describe("The managers as Pods", Ordered, func() {
 		Eventually(func() string { former = leader(ctx); return former }).Should(Not(BeEmpty()))
 		kubectl(ctx, "delete", "pod", former, "--namespace", lab.ManagerNamespace)
 		Eventually(leader).WithContext(ctx).Should(And(Not(BeEmpty()), Not(Equal(former))))
-		awaitDeployment(ctx, lab.ManagerNamespace, deployment)
+		first.awaitDeployment(ctx, lab.ManagerNamespace, deployment)
 	})
 
 	It("upgrade a host in place, which reaches the Elemental API at a port of the Node", func(ctx SpecContext) {
-		cluster := suite.NewCluster(ctx, theLab, scenario.Options{Name: "pods", Workers: 1, Patience: patience})
-		before := len(theLab.Host(cluster.HostName(1)).Boots())
-		wanted := suite.Push(ctx, cluster, image.OS{})
-		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
-		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
-		Expect(theLab.Host(cluster.HostName(1)).Boots()).To(HaveLen(before+1), "one reboot")
+		cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "pods", Workers: 1, Patience: patience})
+		upgrade(ctx, cluster)
+	})
+
+	It("are in a bundle with their logs", func(ctx SpecContext) {
+		bundle := filepath.Join(GinkgoT().TempDir(), "bundle.tar.gz")
+		run(built("elemental-bundle"), "--kubeconfig", lab.AdminKubeconfig(theLab.Management), "--namespace", cluster.Namespace(),
+			"--cluster", cluster.Options.Name, "--output", bundle)
+		attempts, err := cluster.Attempts(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(attempts).To(HaveLen(1))
+		Expect(run("tar", "-xzOf", bundle, "--wildcards", "*/manager.log")).To(ContainSubstring(attempts[0].Name))
+	})
+
+	It("are moved into the cluster that they manage, upgrade its host from there, and are moved back", func(ctx SpecContext) {
+		prepareInside(ctx, cluster)
+		within, err := theLab.InWorkload(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		moved := *cluster
+		moved.Lab = within
+
+		first.moveTo(ctx, inside, &moved)
+		Expect(moved.AwaitWorkers(ctx)).To(Succeed())
+		upgrade(ctx, &moved)
+
+		inside.moveTo(ctx, first, cluster)
+		Expect(cluster.AwaitWorkers(ctx)).To(Succeed())
+		upgrade(ctx, cluster)
 	})
 })
 
 func awaitDeploymentSpec(ctx SpecContext, namespace, name string) {
-	awaitDeployment(ctx, namespace, name)
+	first.awaitDeployment(ctx, namespace, name)
 	Expect(kubectl(ctx, "get", "deployment", name, "--namespace", namespace, "--output",
 		`jsonpath={.status.conditions[?(@.type=="Available")].status}`)).To(Equal("True"))
 }

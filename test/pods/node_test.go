@@ -4,10 +4,13 @@
 package pods
 
 import (
+	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -17,37 +20,56 @@ import (
 )
 
 const (
-	nodeName = "pods-node"
-	script   = "testdata/node.sh"
-	// nodes is the folder of the suite on real nodes, whose units and settings this Node has, too.
+	script = "testdata/node.sh"
+	// nodes is the folder of the suite on real nodes, whose units and settings these Nodes have, too.
 	nodes = "../nodes/testdata"
-	// machineAddress and nodeAddress are those of this machine and of the Node in their network, as in the script.
-	machineAddress, nodeAddress = "10.213.200.1", "10.213.200.2"
+	// apiAddress is shared by the Nodes: hosts reach the Elemental API there, at the Node that answers.
+	apiAddress = "10.213.202.1"
 )
 
-// enabled are the units that the Node starts.
+// enabled are the units that a Node starts.
 var enabled = []string{"containerd.service", "kubelet.service", "lab-images.service", "kube-proxy.service"}
 
-// connect gives the Node its network.
-func connect() {
-	GinkgoHelper()
-	do := func(what string) *exec.Cmd {
-		command := exec.Command("bash", script, what)
-		command.Env = append(os.Environ(), "NAME="+nodeName)
-		return command
-	}
-	Expect(do("clean").Run()).To(Succeed()) // of a run that was killed
-	DeferCleanup(func() { Expect(do("clean").Run()).To(Succeed()) })
-	said, err := do("connect").CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(said))
+// podNode is a Node for Pods, with a network of its own.
+type podNode struct {
+	name string
+	// link to this machine, with the addresses of both.
+	link, machine, address string
+	// services and pods are the networks of its cluster, and dns the address of its DNS.
+	services, dns, pods string
+	// cluster that it has joined.
+	cluster *kube.Cluster
 }
 
-// startNode boots the Node, which joins the cluster. It is switched off when the suite ends.
-func startNode(cluster *kube.Cluster) {
+func (n *podNode) run(what string) error {
+	command := exec.Command("bash", script, what)
+	command.Env = append(os.Environ(), "NAME="+n.name, "LINK="+n.link, "HERE="+n.machine, "THERE="+n.address, "SERVICES="+n.services, "PODS="+n.pods, "SHARED="+apiAddress)
+	if said, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s of %s: %w: %s", script, what, n.name, err, said)
+	}
+	return nil
+}
+
+// connect gives the Node its network.
+func (n *podNode) connect() {
 	GinkgoHelper()
+	Expect(n.run("clean")).To(Succeed()) // of a run that was killed
+	DeferCleanup(n.run, "clean")
+	Expect(n.run("connect")).To(Succeed())
+}
+
+// answer lets hosts reach the Elemental API at this Node.
+func (n *podNode) answer() {
+	GinkgoHelper()
+	Expect(n.run("point")).To(Succeed())
+}
+
+// start boots the Node, which joins a cluster. It is switched off when the suite ends.
+func (n *podNode) start(cluster *kube.Cluster) {
+	GinkgoHelper()
+	n.cluster = cluster
 	dir := GinkgoT().TempDir()
-	makeTree(filepath.Join(dir, "tree"), cluster)
-	makeSoftware(filepath.Join(dir, "usr"))
+	n.makeTree(filepath.Join(dir, "tree"))
 	path, err := filepath.Abs(script)
 	Expect(err).NotTo(HaveOccurred())
 	booted, err := process.Start(process.Spec{
@@ -55,19 +77,40 @@ func startNode(cluster *kube.Cluster) {
 			defer GinkgoRecover()
 			Fail(failure.Error())
 		},
-		Name: nodeName, Path: "/bin/bash", Args: []string{path, "boot"}, LogDir: dir, Env: []string{"NODE=" + dir, "NAME=" + nodeName},
+		Name: n.name, Path: "/bin/bash", Args: []string{path, "boot"}, LogDir: dir, Env: []string{"DIR=" + dir, "USR=" + software, "NAME=" + n.name},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
 		booted.Kill()
-		Eventually(os.ReadFile).WithArguments(filepath.Join("/sys/fs/cgroup/unified/elemental-pods", nodeName, "cgroup.events")).
+		Eventually(os.ReadFile).WithArguments(filepath.Join("/sys/fs/cgroup/unified/elemental-pods", n.name, "cgroup.events")).
 			Should(ContainSubstring("populated 0"))
-		keepJournal(dir, booted)
+		n.keepJournal(dir, booted)
 	})
 }
 
+// read a file with what is different for each Node.
+func (n *podNode) read(path string) string {
+	GinkgoHelper()
+	content, err := os.ReadFile(path)
+	Expect(err).NotTo(HaveOccurred())
+	return strings.NewReplacer("$DNS", n.dns, "$PODS", n.pods).Replace(string(content))
+}
+
+// kubectl runs kubectl on the cluster of the Node, and prints the command.
+func (n *podNode) kubectl(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	GinkgoWriter.Println("$ kubectl", strings.Join(args, " "))
+	command := theLab.Kubectl
+	if n.cluster == theLab.Workload {
+		command = theLab.WorkloadKubectl
+	}
+	said, err := command(ctx, args...)
+	Expect(err).NotTo(HaveOccurred())
+	return said
+}
+
 // makeTree makes the root file system of the Node, but for /usr, as kubeadm would leave it.
-func makeTree(tree string, cluster *kube.Cluster) {
+func (n *podNode) makeTree(tree string) {
 	GinkgoHelper()
 	for _, dir := range []string{"dev", "proc", "sys", "run", "tmp", "usr", "var/log/journal", "etc", "root", "home", "srv", "opt", "mnt", "var/lib/kubelet"} {
 		Expect(os.MkdirAll(filepath.Join(tree, dir), 0o755)).To(Succeed())
@@ -78,17 +121,19 @@ func makeTree(tree string, cluster *kube.Cluster) {
 	for _, name := range []string{"passwd", "group", "nsswitch.conf", "ld.so.cache", "alternatives", "pam.d", "dbus-1", "security"} {
 		run("cp", "-a", filepath.Join("/etc", name), filepath.Join(tree, "etc"))
 	}
-	kubeconfig, err := cluster.Kubeconfig("kubelet")
+	id := sha256.Sum256([]byte(n.name))
+	kubeconfig, err := n.cluster.Kubeconfig("kubelet")
 	Expect(err).NotTo(HaveOccurred())
 	for path, content := range map[string]string{
 		"etc/kubernetes/kubelet.conf":       string(kubeconfig),
-		"var/lib/kubelet/config.yaml":       read(filepath.Join(nodes, "kubelet.yaml")) + read("testdata/kubelet.yaml"),
-		"var/lib/kubelet/kubeadm-flags.env": fmt.Sprintf("KUBELET_KUBEADM_ARGS=\"--hostname-override=%s --node-ip=%s\"\n", nodeName, nodeAddress),
-		"etc/containerd/config.toml":        read(filepath.Join(nodes, "containerd.toml")),
-		"etc/cni/net.d/10-pods.conflist":    read("testdata/cni.conflist"),
+		"etc/kubernetes/kube-proxy.yaml":    n.read("testdata/kube-proxy.yaml"),
+		"var/lib/kubelet/config.yaml":       n.read(filepath.Join(nodes, "kubelet.yaml")) + n.read("testdata/kubelet.yaml"),
+		"var/lib/kubelet/kubeadm-flags.env": fmt.Sprintf("KUBELET_KUBEADM_ARGS=\"--hostname-override=%s --node-ip=%s\"\n", n.name, n.address),
+		"etc/containerd/config.toml":        n.read(filepath.Join(nodes, "containerd.toml")),
+		"etc/cni/net.d/10-pods.conflist":    n.read("testdata/cni.conflist"),
 		"etc/hosts":                         "127.0.0.1 localhost\n",
 		"etc/resolv.conf":                   "",
-		"etc/machine-id":                    "11111111111111111111111111111111\n",
+		"etc/machine-id":                    fmt.Sprintf("%x\n", id[:16]),
 		"etc/ssl/certs/.keep":               "",
 		"etc/os-release":                    "ID=elemental-test\n",
 		"etc/systemd/system/getty.target":   "->/dev/null",
@@ -100,9 +145,13 @@ func makeTree(tree string, cluster *kube.Cluster) {
 	}
 }
 
-// makeSoftware makes what the Node has in /usr above that of this machine.
-func makeSoftware(usr string) {
+// software is the folder with what Nodes have in /usr above that of this machine.
+var software string
+
+func makeSoftware() {
 	GinkgoHelper()
+	software = GinkgoT().TempDir()
+	usr := software
 	units, lab := filepath.Join(usr, "lib/systemd/system"), filepath.Join(usr, "lib/lab")
 	for _, dir := range []string{filepath.Join(usr, "bin"), units, lab} {
 		Expect(os.MkdirAll(dir, 0o755)).To(Succeed())
@@ -120,24 +169,17 @@ func makeSoftware(usr string) {
 	} {
 		run("cp", "-r", from, units)
 	}
-	run("cp", filepath.Join(nodes, "scripts/cgroups"), "testdata/kube-proxy.yaml", lab)
+	run("cp", filepath.Join(nodes, "scripts/cgroups"), lab)
 	packImages(filepath.Join(lab, "pods.tar"))
 }
 
 // keepJournal copies what the Node has said to bin/logs.
-func keepJournal(dir string, booted *process.Process) {
+func (n *podNode) keepJournal(dir string, booted *process.Process) {
 	GinkgoHelper()
 	said, _ := exec.Command("journalctl", "--no-pager", "--quiet", "--directory", filepath.Join(dir, "tree/var/log/journal")).CombinedOutput()
-	write(filepath.Join(root, "bin/logs/pods/node.journal"), string(said))
-	logs := filepath.Join(root, "bin/logs/pods/pods")
-	Expect(os.RemoveAll(logs)).To(Succeed())
-	run("cp", booted.LogFile(), filepath.Join(root, "bin/logs/pods/node.console"))
-	_ = exec.Command("cp", "-r", filepath.Join(dir, "tree/var/log/pods"), logs).Run() // where one has started
-}
-
-func read(path string) string {
-	GinkgoHelper()
-	content, err := os.ReadFile(path)
-	Expect(err).NotTo(HaveOccurred())
-	return string(content)
+	kept := filepath.Join(root, "bin/logs/pods", n.name)
+	Expect(os.RemoveAll(kept)).To(Succeed())
+	write(filepath.Join(kept, "journal"), string(said))
+	run("cp", booted.LogFile(), filepath.Join(kept, "console"))
+	_ = exec.Command("cp", "-r", filepath.Join(dir, "tree/var/log/pods"), kept).Run() // where one has started
 }

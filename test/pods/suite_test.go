@@ -31,6 +31,13 @@ var (
 	theLab *lab.Lab
 	// root of the repository.
 	root string
+	// first is the Node of the management cluster, and inside one of the workload cluster, into which that is moved.
+	first = &podNode{
+		name: "pods-node", link: "elpods0", machine: "10.213.200.1", address: "10.213.200.2", services: "10.0.0.0/24", dns: "10.0.0.10", pods: "10.244.0.0/24",
+	}
+	inside = &podNode{
+		name: "pods-inside", link: "elpods1", machine: "10.213.201.1", address: "10.213.201.2", services: lab.WorkloadServices, dns: "10.0.1.10", pods: "10.244.1.0/24",
+	}
 )
 
 func TestPods(t *testing.T) {
@@ -48,9 +55,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	root, err = repository.Root()
 	Expect(err).NotTo(HaveOccurred())
 	lock()
-	connect()
-	theLab = suite.StartLab(ctx, lab.Options{PodsReach: machineAddress, Install: func(_ context.Context, l *lab.Lab) error {
-		startNode(l.Management)
+	makeSoftware()
+	for _, each := range []*podNode{first, inside} {
+		each.connect()
+	}
+	first.answer()
+	theLab = suite.StartLab(ctx, lab.Options{PodsReach: first.machine, WithoutKwok: true, Install: func(_ context.Context, l *lab.Lab) error {
+		first.start(l.Management)
 		return nil
 	}})
 })
@@ -90,13 +101,10 @@ func built(name string) string {
 	return path
 }
 
-// kubectl runs kubectl on the management cluster, and prints the command.
+// kubectl runs kubectl on the first management cluster, and prints the command.
 func kubectl(ctx context.Context, args ...string) string {
 	GinkgoHelper()
-	GinkgoWriter.Println("$ kubectl", strings.Join(args, " "))
-	said, err := theLab.Kubectl(ctx, args...)
-	Expect(err).NotTo(HaveOccurred())
-	return said
+	return first.kubectl(ctx, args...)
 }
 
 // run runs a command that must succeed and returns its output.

@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -56,6 +57,8 @@ type Options struct {
 	// Address of this machine at which Pods on Nodes with a network of their own reach the API server; they get tokens of their
 	// ServiceAccounts. Default 127.0.0.1, without tokens: Pods are processes of this machine or do not run.
 	Address string
+	// Services is the network of ClusterIPs. Default 10.0.0.0/24.
+	Services string
 	// Died is called when a process exits unexpectedly.
 	Died func(failure error)
 }
@@ -76,6 +79,7 @@ type Cluster struct {
 
 // Start starts a cluster and returns when its API server is ready.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
+	options.Services = cmp.Or(options.Services, "10.0.0.0/24")
 	c := &Cluster{options: options}
 	for _, step := range []func(context.Context) error{
 		c.makeCertificates, c.startEtcdAndAPIServer, c.startControllerManager, c.startPods,
@@ -142,7 +146,11 @@ func (c *Cluster) makeCertificates(context.Context) error {
 	if c.authority, err = pki.NewAuthority(c.options.Name + "-ca"); err != nil {
 		return err
 	}
-	server, err := c.authority.Server("kube-apiserver", "kubernetes.default.svc", c.Host())
+	services, err := netip.ParsePrefix(c.options.Services)
+	if err != nil {
+		return fmt.Errorf("reading the network of Services: %w", err)
+	}
+	server, err := c.authority.Server("kube-apiserver", "kubernetes.default.svc", c.Host(), services.Addr().Next().String())
 	if err != nil {
 		return err
 	}

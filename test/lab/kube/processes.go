@@ -49,7 +49,7 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 		"--secure-port="+strconv.Itoa(c.port),
 		"--bind-address="+c.Host(),
 		"--advertise-address="+c.Host(),
-		"--service-cluster-ip-range=10.0.0.0/24",
+		"--service-cluster-ip-range="+c.options.Services,
 		"--tls-cert-file="+c.tls("tls.crt"),
 		"--tls-private-key-file="+c.tls("tls.key"),
 		"--client-ca-file="+c.tls("ca.crt"),

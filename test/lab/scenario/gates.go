@@ -21,11 +21,13 @@ const (
 	gateStorage   = "storage"
 )
 
-// StorageGate is the YAML of an ElementalClusterUpgrade's spec with a gate that is open while the storage is healthy: see SetStorageHealth.
-// More entries of spec.gates can follow. It requires CreateGates.
-const StorageGate = `  gateServiceAccount: {namespace: ` + gateNamespace + `, name: ` + gateAccount + `}
+// Gates is the YAML of an ElementalClusterUpgrade's spec, after which entries of spec.gates follow. It requires CreateGates.
+const Gates = `  gateServiceAccount: {namespace: ` + gateNamespace + `, name: ` + gateAccount + `}
   gates:
-  - name: ` + gateStorage + `
+`
+
+// StorageGate is Gates with a gate that is open while the storage is healthy: see SetStorageHealth.
+const StorageGate = Gates + `  - name: ` + gateStorage + `
     object: {apiVersion: v1, kind: ConfigMap, namespace: ` + gateNamespace + `, name: ` + gateStorage + `}
     expression: self.data.health == '` + StorageHealthy + `'
 `
@@ -36,8 +38,8 @@ const (
 	StorageUnhealthy = "HEALTH_WARN"
 )
 
-// CreateGates creates in the workload cluster what its owner does to let gates be evaluated, with the rights to read the storage's health and to run
-// Jobs. The storage is healthy.
+// CreateGates creates in the workload cluster what its owner does to let gates be evaluated, with the rights to read the storage's health, to run
+// Jobs and to read their logs. The storage is healthy.
 func (c *Cluster) CreateGates(ctx context.Context) error {
 	meta := metav1.ObjectMeta{Namespace: gateNamespace, Name: gateAccount}
 	account := &corev1.ServiceAccount{ObjectMeta: meta}
@@ -45,7 +47,9 @@ func (c *Cluster) CreateGates(ctx context.Context) error {
 	objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gateNamespace}}, account, storageHealth()}
 	objects = append(objects, grant(meta, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: gateNamespace, Name: gateAccount},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}},
-		rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "create", "delete"}})...)
+		rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "create", "delete"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/log"}, Verbs: []string{"get"}})...)
 	// Whichever account the kubeconfig of the workload cluster has.
 	objects = append(objects, grant(metav1.ObjectMeta{Namespace: gateNamespace, Name: "manager"},
 		rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:authenticated"},

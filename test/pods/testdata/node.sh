@@ -2,13 +2,15 @@
 # Copyright 2026 The Cluster API Provider Elemental Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: NODE=DIRECTORY NAME=... node.sh boot | connect | clean
+# usage: NAME=... DIR=DIRECTORY USR=DIRECTORY node.sh boot
+#        NAME=... LINK=... HERE=ADDRESS THERE=ADDRESS SERVICES=NETWORK PODS=NETWORK SHARED=ADDRESS node.sh connect
+#        SHARED=ADDRESS THERE=ADDRESS node.sh point
+#        NAME=... LINK=... node.sh clean
 #
-# The Node: NODE/tree is its root file system, NODE/usr what it has in /usr above that of this machine. "connect" gives it its network: an
-# interface that it shares with this machine, which reaches Services and Pods through it.
+# A Node: DIR/tree is its root file system, USR what it has in /usr above that of this machine. "connect" gives it its network: LINK, which
+# it shares with this machine, which reaches its Services and Pods through it, and an address that it shares with other Nodes. "point" lets this machine
+# reach that address at the Node with the address THERE.
 set -euo pipefail
-
-link=elpods0 here=10.213.200.1 there=10.213.200.2
 
 case $1 in
   boot)
@@ -27,33 +29,37 @@ case $1 in
     ;;
   booting)
     mount -t proc proc /proc
-    mkdir -p "$NODE/merged"
-    mount -t overlay -o "lowerdir=$NODE/usr:/usr" usr "$NODE/merged"
+    mkdir -p "$DIR/merged"
+    mount -t overlay -o "lowerdir=$USR:/usr" usr "$DIR/merged"
     # What systemd-nspawn hides files with.
     mount -t tmpfs -o mode=755 systemd /run/systemd
     mkdir -p /run/systemd/inaccessible/dir
     cd /run/systemd/inaccessible
     touch reg && mkfifo fifo && mknod chr c 0 0 && mknod blk b 0 0 && chmod 000 ./*
     cd /
-    exec env SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn --quiet --boot --directory="$NODE/tree" --machine="$NAME" --hostname="$NAME" \
+    exec env SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn --quiet --boot --directory="$DIR/tree" --machine="$NAME" --hostname="$NAME" \
       --register=no --keep-unit --console=read-only --link-journal=no --resolv-conf=off --timezone=off \
       --capability=all --system-call-filter="@keyring bpf" --network-namespace-path="/run/netns/$NAME" --bind=/dev/null:/dev/kmsg \
-      --bind="$NODE/merged:/usr" -- systemd.show_status=0
+      --bind="$DIR/merged:/usr" -- systemd.show_status=0
     ;;
   connect)
     ip netns add "$NAME"
-    ip link add "$link" type veth peer name host0 netns "$NAME"
-    ip address add "$here/24" dev "$link"
-    ip link set "$link" up
+    ip link add "$LINK" type veth peer name host0 netns "$NAME"
+    ip address add "$HERE/24" dev "$LINK"
+    ip link set "$LINK" up
     ip -netns "$NAME" link set lo up
-    ip -netns "$NAME" address add "$there/24" dev host0
+    ip -netns "$NAME" address add "$SHARED/32" dev lo
+    ip -netns "$NAME" address add "$THERE/24" dev host0
     ip -netns "$NAME" link set host0 up
-    ip -netns "$NAME" route add default via "$here"
+    ip -netns "$NAME" route add default via "$HERE"
     ip netns exec "$NAME" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
-    for network in 10.0.0.0/24 10.244.0.0/24; do ip route add "$network" via "$there"; done
+    for network in "$SERVICES" "$PODS"; do ip route add "$network" via "$THERE"; done
+    ;;
+  point)
+    ip route replace "$SHARED/32" via "$THERE"
     ;;
   clean)
-    ip link delete "$link" 2>/dev/null || true
+    ip link delete "$LINK" 2>/dev/null || true
     ip netns delete "$NAME" 2>/dev/null || true
     find /sys/fs/cgroup/*/elemental-pods -depth -type d -exec rmdir {} + 2>/dev/null || true
     ;;
