@@ -132,7 +132,8 @@ type PoolStage struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	Pools []string `json:"pools"`
-	// nodes is how many nodes of the pools, together, the stage is for. Which ones is up to Cluster API. Default: all.
+	// nodes is how many nodes of the pools, together, run the OS when the stage is done, those included that earlier stages or others have upgraded.
+	// Which ones is up to Cluster API. Default: all.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Nodes *int32 `json:"nodes,omitempty"`
@@ -237,7 +238,8 @@ type ElementalClusterUpgradeStatus struct {
 	NextWindow *metav1.Time `json:"nextWindow,omitempty"`
 
 	// estimatedCompletionTime is when the last node will be done, by how long its nodes took in this upgrade, or the last time before the
-	// first of them is done, and the soaks that are left; windows do not count. It is absent while no node has ever been upgraded, and once it has passed.
+	// first of them is done, and the soaks that are left; windows that close meanwhile do not count. It is absent while no node has ever been upgraded, while
+	// the upgrade is paused, has failed or waits for a window, and once it has passed.
 	// +optional
 	EstimatedCompletionTime *metav1.Time `json:"estimatedCompletionTime,omitempty"`
 
@@ -265,7 +267,7 @@ type ElementalClusterUpgradeStatus struct {
 
 // ClusterUpgradeStage is the state of a stage.
 type ClusterUpgradeStage struct {
-	// name of the stage: Preflight, Prefetch, the pools of a stage of the order, or Cleanup.
+	// name of the stage: Preflight, Prefetch, KubeVirt, the pools of a stage of the order, Workloads, or Cleanup.
 	Name string `json:"name"`
 	// nodes that the stage is for.
 	// +optional

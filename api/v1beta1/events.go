@@ -68,6 +68,8 @@ const (
 
 	// EventTemplateChanged (ElementalClusterUpgrade): it gave an ElementalMachineTemplate its OS.
 	EventTemplateChanged = "TemplateChanged"
+	// EventClusterUpgradeFailed (ElementalClusterUpgrade): a node was not upgraded, and no other is begun.
+	EventClusterUpgradeFailed = "ClusterUpgradeFailed"
 	// EventClusterUpgradeEnded (ElementalClusterUpgrade): it ended; the message says how.
 	EventClusterUpgradeEnded = "ClusterUpgradeEnded"
 )

@@ -86,6 +86,11 @@ type GateJob struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Env []GateEnvVar `json:"env,omitempty"`
+	// runAsUser is the ID of the user that the container runs as. Other than 0 it also says that the container does not run as root, which Pod Security
+	// Standard "restricted" requires. Default: the user of the image.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	RunAsUser *int64 `json:"runAsUser,omitempty"`
 	// timeoutSeconds after which the Job has failed. Default 600.
 	// +optional
 	// +kubebuilder:default=600

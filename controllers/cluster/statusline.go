@@ -33,7 +33,7 @@ var doing = map[string]string{
 	"Preflight":     "checking",
 	"Prefetch":      "fetching",
 	"Approve":       "paused",
-	"Admit":         "waiting for a slot",
+	"Admit":         "waiting for its turn",
 	"Cordon":        "cordoning",
 	"EvacuateVMs":   "evacuating virtual machines",
 	"Drain":         "draining",

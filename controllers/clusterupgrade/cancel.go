@@ -30,6 +30,7 @@ func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, e
 	if err := r.dropOrders(ctx, o, r.Client); err != nil {
 		return ctrl.Result{}, err
 	}
+	o.recordNodes()
 	if working := o.inWork(); working != "" {
 		r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "cancelled"+working)
 		return ctrl.Result{RequeueAfter: retry}, nil
@@ -84,7 +85,7 @@ func (r *Reconciler) letGo(ctx context.Context, o *observation) (string, error) 
 func reverted(upgrade *infrav1.ElementalClusterUpgrade) (string, error) {
 	known, err := formerOf(upgrade)
 	if err != nil || len(known) > 0 {
-		return "the templates have their former OS again", err
+		return "the templates have their former OS again; nodes that were upgraded are now upgraded back: see their ElementalHostUpgrades", err
 	}
 	return fmt.Sprintf("nothing was put back: the upgrade has changed no template. Those that have %s were changed before it was created: change them by hand",
 		clusterupgrade.Image(upgrade)), nil

@@ -12,9 +12,11 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
@@ -104,8 +106,15 @@ func (r *Reconciler) upgradesOf(ctx context.Context, object client.Object) []rec
 	return r.upgradesIn(ctx, clusterview.ClusterOf(object))
 }
 
+// upgradesOfCluster are those of a Cluster that have not ended, or whose status does not say so: "clusterctl move" brings them without it, into a Cluster
+// that is paused.
 func (r *Reconciler) upgradesOfCluster(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.upgradesIn(ctx, client.ObjectKeyFromObject(object))
+	found := &infrav1.ElementalClusterUpgradeList{}
+	err := r.Client.List(ctx, found, client.InNamespace(object.GetNamespace()),
+		client.MatchingFields{clusterview.UpgradesByCluster: object.GetName()}, client.UnsafeDisableDeepCopy)
+	return enqueue.Matching(ctx, found.Items, err, func(u *infrav1.ElementalClusterUpgrade) bool {
+		return !u.PhaseNow().IsEnd() || u.Status.Phase != u.PhaseNow() || conditions.IsTrue(u, clusterv1.PausedCondition)
+	})
 }
 
 func (r *Reconciler) upgradesIn(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
@@ -133,7 +142,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if isPaused, err := r.isPaused(ctx, cluster, upgrade); err != nil || isPaused {
+	isPaused, isStored, err := r.isPaused(ctx, cluster, upgrade)
+	if err != nil || isStored {
 		return ctrl.Result{}, err
 	}
 	before := upgrade.DeepCopy()
@@ -142,7 +152,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 			reterr = kerrors.NewAggregate([]error{reterr, fmt.Errorf("writing ElementalClusterUpgrade %s: %w", upgrade.Name, err)})
 		}
 	}()
+	if isPaused {
+		tellPaused(cluster, upgrade)
+		return ctrl.Result{}, nil
+	}
 	return r.reconcile(ctx, cluster, upgrade)
+}
+
+// tellPaused says in the status that nothing is done, and who can change that.
+func tellPaused(cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) {
+	if upgrade.PhaseNow().IsEnd() {
+		return
+	}
+	upgrade.Status.EstimatedCompletionTime = nil
+	upgrade.Status.Message = fmt.Sprintf("paused: remove annotation %s of the ElementalClusterUpgrade to go on", clusterv1.PausedAnnotation)
+	if ptr.Deref(cluster.Spec.Paused, false) {
+		upgrade.Status.Message = fmt.Sprintf("paused: set spec.paused of Cluster %s to false to go on", cluster.Name)
+	}
 }
 
 // isOurs reports whether the watch filter lets the upgrade through: an event of a Cluster or of its Machines does not tell.
@@ -150,13 +176,14 @@ func (r *Reconciler) isOurs(upgrade *infrav1.ElementalClusterUpgrade) bool {
 	return r.WatchFilter == "" || labels.HasWatchLabel(upgrade, r.WatchFilter)
 }
 
-// isPaused keeps the Paused condition. A Cluster that is gone pauses nothing.
-func (r *Reconciler) isPaused(ctx context.Context, cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) (bool, error) {
+// isPaused keeps the Paused condition, and reports whether that was stored: the upgrade is then reconciled again. A Cluster that is gone pauses nothing.
+func (r *Reconciler) isPaused(
+	ctx context.Context, cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade,
+) (isPaused, isStored bool, err error) {
 	if cluster == nil {
-		return false, nil
+		return false, false, nil
 	}
-	isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, upgrade)
-	return isPaused || requeue, err
+	return paused.EnsurePausedCondition(ctx, r.Client, cluster, upgrade)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) (ctrl.Result, error) {

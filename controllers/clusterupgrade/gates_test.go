@@ -60,7 +60,7 @@ var _ = Describe("The gates of an ElementalClusterUpgrade", func() {
 	isClosed := func() OmegaMatcher {
 		return And(HaveField("Phase", infrav1.ClusterUpgradeProgressing),
 			HaveField("Message", "gate storage is closed: the expression is false of ConfigMap "+w.namespace+"/state. "+
-				"Mend that, or change the gate in spec.gates of the ElementalClusterUpgrade"),
+				"It is evaluated again by itself, and may be changed in spec.gates of the ElementalClusterUpgrade"),
 			HaveField("Gates", ConsistOf(And(HaveField("Name", "storage"), HaveField("Open", BeFalse()),
 				HaveField("Message", "the expression is false of ConfigMap "+w.namespace+"/state")))))
 	}

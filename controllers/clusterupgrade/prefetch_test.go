@@ -50,7 +50,7 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 
 		reports("a", infrav1.HostUpgradeFetched, digestB, "")
 		reports("b", infrav1.HostUpgradeFailed, "", "it is not signed")
-		Expect(w.settle().Message).To(Equal("node node-b does not have the image: ElementalHost host-b says: it is not signed. Mend that: it tries again"))
+		Expect(w.settle().Message).To(Equal("node node-b does not have the image: ElementalHost host-b says: it is not signed. Fix that: it tries again"))
 		Expect(w.image("a")).To(Equal(imageA))
 
 		By("ordering it anew what a person has mended")

@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
@@ -69,6 +70,9 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 	phase, message := infrav1.ClusterUpgradeProgressing, report.Result.Message
 	if len(o.plan.Failed()) > 0 {
 		phase = infrav1.ClusterUpgradeFailed
+		if upgrade.Status.Phase != phase {
+			r.Recorder.Eventf(upgrade, nil, corev1.EventTypeWarning, infrav1.EventClusterUpgradeFailed, "Upgrade", "%s", condition.Message(message))
+		}
 		unrestored, restoreErr := r.restoreWorkloads(ctx, o)
 		if err = restoreErr; unrestored != "" {
 			message += "; " + unrestored
@@ -180,10 +184,7 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 
 // unplannable says what is wrong with the order, or with a pool; empty if nothing is.
 func (o *observation) unplannable() string {
-	pools := []string{}
-	for _, pool := range o.plan.Pools {
-		pools = append(pools, pool.Name)
-	}
+	pools := o.plan.PoolNames()
 	if len(pools) == 0 {
 		return fmt.Sprintf("Cluster %s has no Machines of this provider", o.cluster.Name)
 	}
@@ -243,6 +244,8 @@ func (o *observation) changedWith(stage clusterupgrade.Stage) []*infrav1.Element
 // heldStage waits where no template of a stage may be changed.
 func (r *Reconciler) heldStage(ctx context.Context, o *observation, stage clusterupgrade.Stage) (sequence.Result, error) {
 	switch {
+	case stage.IsDone() && o.upgrade.Spec.Paused:
+		return sequence.Wait(o.untilSoaked(), "%s; then it is %s", o.plan.Message(o.now), pausedText), nil
 	case stage.IsDone():
 		return sequence.Wait(o.untilSoaked(), "%s", o.plan.Message(o.now)), nil
 	case o.upgrade.Spec.Paused:
@@ -286,10 +289,12 @@ func notRolledOut(stage clusterupgrade.Stage) string {
 
 // withoutAttempt says what the Machines of a stage that have no attempt wait for.
 func withoutAttempt(stage clusterupgrade.Stage) string {
-	waiting := []string{}
+	waiting, upgraded := []string{}, []string{}
 	for _, member := range stage.Members() {
 		switch {
-		case member.State != clusterupgrade.Waiting && member.State != clusterupgrade.Ended:
+		case member.State == clusterupgrade.Ended:
+			upgraded = append(upgraded, member.Machine.Name)
+		case member.State != clusterupgrade.Waiting:
 		case member.Elemental.Spec.HostRef == nil: // one that was created since stage Prefetch
 			return fmt.Sprintf("Machine %s has no host yet: register one for it, or scale its pool down", member.Machine.Name)
 		case member.Wanted == "":
@@ -297,6 +302,9 @@ func withoutAttempt(stage clusterupgrade.Stage) string {
 		default:
 			waiting = append(waiting, member.Machine.Name)
 		}
+	}
+	if len(waiting) == 0 {
+		return "waiting until Machine " + clusterupgrade.Named(upgraded) + ", which was upgraded, is reported to run the OS"
 	}
 	return "waiting for an ElementalHostUpgrade of Machine " + clusterupgrade.Named(waiting)
 }

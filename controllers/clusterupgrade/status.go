@@ -49,16 +49,29 @@ func (o *observation) recordStages(report sequence.Report) {
 	recorded := o.recordNamed(nil, o.plan.Before(), report)
 	for _, stage := range o.plan.Stages {
 		found := o.recordStage(stage.Name, len(recorded)+1, report, stage.IsDone())
-		found.Nodes, found.NodesDone = int32(stage.Nodes()), int32(stage.NodesDone())
+		found.Nodes, found.NodesDone, found.Message = int32(stage.Nodes()), int32(stage.NodesDone()), condition.Message(stage.Without())
 		recorded = append(recorded, found)
 	}
 	recorded = o.recordNamed(recorded, o.plan.After(), report)
 	o.upgrade.Status.Stages = append(recorded, o.recordStage(stageCleanup, report.Total, report, report.Completed()))
+	o.recordNodes()
+	o.upgrade.Status.EstimatedCompletionTime = timeOrNil(o.estimate(), o.now)
+	o.upgrade.Status.NextWindow = timeOrNil(o.plan.NextWindow(o.now), o.now)
+}
+
+// recordNodes records how many nodes the upgrade is for, and how many are done.
+func (o *observation) recordNodes() {
 	nodes, done := o.plan.Targets()
 	all, upToDate := int32(nodes), int32(done)
 	o.upgrade.Status.Nodes, o.upgrade.Status.NodesDone = &all, &upToDate
-	o.upgrade.Status.EstimatedCompletionTime = timeOrNil(o.plan.Estimate(int(o.elemental.Spec.NodeUpgradeOption.WithDefaults().MaxConcurrent)), o.now)
-	o.upgrade.Status.NextWindow = timeOrNil(o.plan.NextWindow(o.now), o.now)
+}
+
+// estimate is when the last node will be done; zero while that is up to somebody, or to a window.
+func (o *observation) estimate() time.Time {
+	if len(o.plan.Failed()) > 0 || o.upgrade.Spec.Paused || o.plan.Outside(o.now) != "" {
+		return time.Time{}
+	}
+	return o.plan.Estimate(int(o.elemental.Spec.NodeUpgradeOption.WithDefaults().MaxConcurrent))
 }
 
 // recordNamed records how far stages that are not those of pools are, after those that are recorded.

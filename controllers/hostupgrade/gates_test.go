@@ -74,7 +74,7 @@ var _ = Describe("An attempt in a Cluster whose upgrade has a gate", func() {
 		Expect(w.slots(ctx)).To(BeEmpty())
 	},
 		Entry("was not evaluated after the last node", func(g *infrav1.ClusterUpgradeGate) { g.Key = "former" }, "gate storage is being evaluated"),
-		Entry("was closed", func(g *infrav1.ClusterUpgradeGate) { g.Open, g.Message = false, "says something" }, "gate storage is closed: says something. Mend that"),
+		Entry("was closed", func(g *infrav1.ClusterUpgradeGate) { g.Open, g.Message = false, "says something" }, "gate storage is closed: says something. It is evaluated again"),
 	)
 
 	It("reads the object before it takes its slot, whatever was recorded", func(ctx SpecContext) {

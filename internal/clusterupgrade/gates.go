@@ -59,7 +59,7 @@ func objectsFirst(a, b infrav1.UpgradeGate) int {
 	return 1
 }
 
-// SayClosed says that a gate is closed, and what to do.
+// SayClosed says that a gate is closed, and what can be done: it may be a Job that is still running.
 func SayClosed(name, why string) string {
-	return fmt.Sprintf("gate %s is closed: %s. Mend that, or change the gate in spec.gates of the ElementalClusterUpgrade", name, why)
+	return fmt.Sprintf("gate %s is closed: %s. It is evaluated again by itself, and may be changed in spec.gates of the ElementalClusterUpgrade", name, why)
 }

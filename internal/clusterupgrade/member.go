@@ -32,6 +32,8 @@ const (
 	Ended
 	// Failed has an attempt that ended without the OS, and none that goes on.
 	Failed
+	// Released has an attempt whose host is lost, and which somebody has released: the upgrade goes on without it.
+	Released
 	// Done runs the OS, and is not being upgraded.
 	Done
 )
@@ -123,6 +125,8 @@ func (r *reading) measure(member *Member, last *infrav1.ElementalHostUpgrade) {
 func (r *reading) stateOf(attempt *infrav1.ElementalHostUpgrade) State {
 	hasSlot := slices.ContainsFunc(r.slots, func(s infrav1.UpgradeSlot) bool { return s.Attempt == attempts.ID(attempt) })
 	switch {
+	case attempt.Status.Phase == infrav1.UpgradeHostLost && attempt.Spec.Release:
+		return Released
 	case attempt.Status.Phase == infrav1.UpgradeHostLost:
 		return Failed
 	case hasSlot:

@@ -211,9 +211,9 @@ func (s Stage) Count(states ...State) int {
 	return count
 }
 
-// Nodes that the stage is for.
+// Nodes that the stage is for, without those whose hosts are lost and released.
 func (s Stage) Nodes() int {
-	all := len(s.Members())
+	all := len(s.Members()) - s.Count(Released)
 	if s.Limit == 0 {
 		return all
 	}
@@ -226,7 +226,30 @@ func (s Stage) NodesDone() int { return min(s.Count(Done), s.Nodes()) }
 // IsDone reports whether all its nodes are done. A pool without nodes is not: it may get some, with the OS that its template still has. Of a
 // stage with a limit others may be in work, in a later stage.
 func (s Stage) IsDone() bool {
-	return len(s.Unknown) == 0 && s.Nodes() > 0 && s.Count(Done) >= s.Nodes()
+	return len(s.Unknown) == 0 && len(s.Members()) > 0 && s.Count(Done) >= s.Nodes()
+}
+
+// Without names the nodes that the stage is done without; empty if there is none.
+func (s Stage) Without() string {
+	names := []string{}
+	for _, member := range s.Members() {
+		if member.State == Released {
+			names = append(names, member.Node())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "without node " + Named(names) + ": its host is lost, and spec.release of its ElementalHostUpgrade is set"
+}
+
+// PoolNames are the names of the pools that have Machines.
+func (p *Plan) PoolNames() []string {
+	names := []string{}
+	for _, pool := range p.Pools {
+		names = append(names, pool.Name)
+	}
+	return names
 }
 
 // Unknown are the names in the order of which the Cluster has no pool now.

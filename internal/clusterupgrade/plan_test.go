@@ -66,12 +66,13 @@ func plan(pools []clusterupgrade.Pool, order ...infrav1.PoolStage) *clusterupgra
 }
 
 const (
-	waiting = clusterupgrade.Waiting
-	begun   = clusterupgrade.Begun
-	failed  = clusterupgrade.Failed
-	ending  = clusterupgrade.Ending
-	ended   = clusterupgrade.Ended
-	done    = clusterupgrade.Done
+	waiting  = clusterupgrade.Waiting
+	begun    = clusterupgrade.Begun
+	failed   = clusterupgrade.Failed
+	ending   = clusterupgrade.Ending
+	ended    = clusterupgrade.Ended
+	released = clusterupgrade.Released
+	done     = clusterupgrade.Done
 )
 
 var _ = Describe("The stages of an order", func() {
@@ -166,12 +167,13 @@ var _ = Describe("Whether a node may begin", func() {
 	},
 		Entry("of the current stage", plan([]clusterupgrade.Pool{pool("a", "a", waiting), pool("b", "b", waiting)}), "a-1", ""),
 		Entry("of a later stage", plan([]clusterupgrade.Pool{pool("a", "a", waiting), pool("b", "b", waiting)}), "b-1",
-			"it is at stage a (1/2), to which this node does not belong"),
+			"it is at stage a, to which this node does not belong"),
 		Entry("of a later stage, while a node of the current one is in work", plan([]clusterupgrade.Pool{pool("a", "a", begun), pool("b", "b", waiting)}), "b-1",
-			"it is at stage a (1/2), to which this node does not belong"),
+			"it is at stage a, to which this node does not belong"),
 		Entry("of a later stage, once the others are done", plan([]clusterupgrade.Pool{pool("a", "a", done), pool("b", "b", waiting)}), "b-1", ""),
+		Entry("of a later stage, where the host of the last node is lost and released", plan([]clusterupgrade.Pool{pool("a", "a", done, released), pool("b", "b", waiting)}), "b-1", ""),
 		Entry("of no stage", plan([]clusterupgrade.Pool{pool("a", "a", waiting), pool("b", "b", waiting)}, stage(0, 0, "a")), "b-1",
-			"it is at stage a (1/1), to which this node does not belong"),
+			"it is at stage a, to which this node does not belong"),
 		Entry("the canary", plan([]clusterupgrade.Pool{pool("a", "a", waiting, waiting)}, canary...), "a-2", ""),
 		Entry("a second canary", plan([]clusterupgrade.Pool{pool("a", "a", begun, waiting)}, canary...), "a-2", "stage a (nodes: 1) has its nodes"),
 		Entry("a second canary, while the first is not known to run the OS", plan([]clusterupgrade.Pool{pool("a", "a", ended, waiting)}, canary...), "a-2", "stage a (nodes: 1) has its nodes"),
@@ -179,7 +181,7 @@ var _ = Describe("Whether a node may begin", func() {
 			"how ElementalHostUpgrade begun-a-1 ended is being recorded"),
 		Entry("after a canary of which another node is in work", plan([]clusterupgrade.Pool{pool("a", "a", done, begun), pool("b", "b", waiting)}, stage(1, 0, "a"), stage(0, 0, "*")), "b-1", ""),
 		Entry("of a pool after one that has no Machines", plan([]clusterupgrade.Pool{pool("b", "b", waiting)}, stage(0, 0, "a"), stage(0, 0, "b")), "b-1",
-			"it is at stage a (1/2), to which this node does not belong"),
+			"it is at stage a, to which this node does not belong"),
 		Entry("while the canary's soak is not recorded", plan([]clusterupgrade.Pool{pool("a", "a", done, waiting)}, canary...), "a-2",
 			"stage a (nodes: 1) is done, and its soak of 1m0s begins"),
 		Entry("when a node has failed", plan([]clusterupgrade.Pool{pool("a", "a", failed, waiting)}), "a-2",
@@ -225,6 +227,7 @@ var _ = Describe("The nodes that an upgrade is for", func() {
 		Entry("by default", plan([]clusterupgrade.Pool{pool("a", "a", done, waiting), pool("b", "b", waiting)}), 3, 1),
 		Entry("of a canary and its pool", plan([]clusterupgrade.Pool{pool("a", "a", done, waiting), pool("b", "b", waiting)}, stage(1, 0, "a"), stage(0, 0, "*")), 3, 1),
 		Entry("of a canary alone", plan([]clusterupgrade.Pool{pool("a", "a", done, done, waiting)}, stage(1, 0, "a")), 1, 1),
+		Entry("without those whose hosts are lost and released", plan([]clusterupgrade.Pool{pool("a", "a", done, released), pool("b", "b", released)}), 1, 1),
 		Entry("of one pool", plan([]clusterupgrade.Pool{pool("a", "a", done, waiting), pool("b", "b", waiting)}, stage(0, 0, "b")), 1, 0),
 	)
 })

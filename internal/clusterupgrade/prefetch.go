@@ -230,7 +230,7 @@ func (p *Plan) answerOf(node string, host *infrav1.ElementalHost) (fetchState, s
 	case report == nil || report.ID != OrderID(p.Upgrade):
 		return silent, ""
 	case report.Message != "":
-		return stuck, fmt.Sprintf("%s does not have the image: ElementalHost %s says: %s. Mend that: it tries again", node, host.Name, report.Message)
+		return stuck, fmt.Sprintf("%s does not have the image: ElementalHost %s says: %s. Fix that: it tries again", node, host.Name, report.Message)
 	}
 	return fetching, ""
 }

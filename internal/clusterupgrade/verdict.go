@@ -85,7 +85,7 @@ func (p *Plan) Holds(machine string, now time.Time) string {
 		return outside
 	}
 	if !stage.Has(machine) {
-		return fmt.Sprintf("it is at stage %s (%d/%d), to which this node does not belong", stage.Name, current+1, len(p.Stages))
+		return fmt.Sprintf("it is at stage %s, to which this node does not belong", stage.Name)
 	}
 	if stage.Limit > 0 && stage.Count(Done, Begun, Ending, Ended) >= stage.Limit {
 		return fmt.Sprintf("stage %s has its nodes", stage.Name)
@@ -141,7 +141,7 @@ func (p *Plan) failure(failed []Member) string {
 // remedies are what a person can do after an end.
 var remedies = map[infrav1.UpgradePhase]string{
 	infrav1.UpgradeRolledBack: "Create another ElementalClusterUpgrade, with an image that boots",
-	infrav1.UpgradeFailed:     "Mend that and delete it to try again, or set spec.cancel of the ElementalClusterUpgrade",
+	infrav1.UpgradeFailed:     "Fix that and delete it to try again, or set spec.cancel of the ElementalClusterUpgrade",
 	infrav1.UpgradeAborted:    "Delete it to try again, or set spec.cancel of the ElementalClusterUpgrade",
 	infrav1.UpgradeHostLost:   "Bring the host back, delete its Machine, or set spec.release of the ElementalHostUpgrade",
 }
@@ -177,7 +177,7 @@ func (s Stage) told() (working, waiting []string) {
 		switch {
 		case member.State == Begun || member.State == Ending:
 			working = append(working, fmt.Sprintf("node %s is at %s", member.Node(), member.Attempt.Status.Position()))
-		case member.State == Waiting && member.Attempt != nil && member.Attempt.Status.Message != "":
+		case member.State == Waiting && member.Attempt != nil && !member.Attempt.PhaseNow().IsEnd() && member.Attempt.Status.Message != "":
 			waiting = append(waiting, fmt.Sprintf("node %s: %s", member.Node(), member.Attempt.Status.Message))
 		}
 	}

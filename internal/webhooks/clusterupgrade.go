@@ -62,7 +62,16 @@ func (*ClusterUpgrade) ValidateUpdate(_ context.Context, before, after *infrav1.
 	if !equality.Semantic.DeepEqual(before.Spec.Gates, after.Spec.Gates) {
 		errs = append(errs, validateGates(after.Spec.Gates)...)
 	}
-	return nil, invalid("ElementalClusterUpgrade", after, errs)
+	return lateCancel(before, after), invalid("ElementalClusterUpgrade", after, errs)
+}
+
+// lateCancel warns of a cancellation that changes nothing.
+func lateCancel(before, after *infrav1.ElementalClusterUpgrade) admission.Warnings {
+	isAsked := after.Spec.Cancel && (!before.Spec.Cancel || before.Spec.OnCancel != after.Spec.OnCancel)
+	if ended := before.PhaseNow(); isAsked && ended.IsEnd() {
+		return admission.Warnings{fmt.Sprintf("The upgrade has ended as %s, and cancelling it changes nothing: patch the templates to go back", ended)}
+	}
+	return nil
 }
 
 // ValidateDelete accepts everything.
@@ -82,7 +91,8 @@ func validateClusterUpgrade(upgrade *infrav1.ElementalClusterUpgrade) field.Erro
 	for i, stage := range upgrade.Spec.Order {
 		name := clusterupgrade.StageName(stage)
 		if known.Has(name) {
-			errs = append(errs, field.Duplicate(spec.Child("order").Index(i), name))
+			errs = append(errs, field.Invalid(spec.Child("order").Index(i), name,
+				"is there twice: remove it, or give it other nodes, which are a total with those of the stages before"))
 		}
 		known.Insert(name)
 		if pool := clusterupgrade.LeftOut(upgrade.Spec.Order, i); pool != "" {

@@ -48,7 +48,7 @@ var _ = Describe("The webhook of ElementalClusterUpgrades", func() {
 		Entry("an image that no host can fetch", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OSVersion.ImageURI = "http://registry/os" }, "spec.osVersion.imageURI"),
 		Entry("two stages with the same pools", func(u *infrav1.ElementalClusterUpgrade) {
 			u.Spec.Order = []infrav1.PoolStage{{Pools: []string{"a"}}, {Pools: []string{"a"}}}
-		}, `spec.order[1]: Duplicate value: "a"`),
+		}, `spec.order[1]: Invalid value: "a": is there twice: remove it, or give it other nodes, which are a total with those of the stages before`),
 		Entry("a schedule that is none", window("22:00", ""), "spec.windows[0]: Invalid value: \"22:00\": schedule \"22:00\" is not one of cron"),
 		Entry("an expression that is none", gated("self.status ==", ceph), "spec.gates[0].expression: Invalid value: \"self.status ==\": ERROR: "),
 		Entry("an expression that is no condition", gated("'HEALTH_OK'", ceph), "its result is string: write an expression that is true or false"),

@@ -51,9 +51,19 @@ func (e Evaluator) jobDenies(ctx context.Context, as *account, gate infrav1.Upgr
 	case failure == nil && ptr.Deref(found.Spec.Suspend, false):
 		return fmt.Sprintf("Job %s is suspended, and its time does not run out: resume it, or delete it to have it run again", name), nil
 	case failure == nil:
-		return fmt.Sprintf("Job %s is running, for %s at most", name, time.Duration(ptr.Deref(found.Spec.ActiveDeadlineSeconds, 0))*time.Second), nil
+		return running(found), nil
 	}
 	return e.failed(ctx, as, gate, found, failure)
+}
+
+// running says what a Job is at. A Pod that is refused, whose image cannot be pulled or that no node has room for is not Ready until the time is over.
+func running(job *batchv1.Job) string {
+	name, most := client.ObjectKeyFromObject(job), time.Duration(ptr.Deref(job.Spec.ActiveDeadlineSeconds, 0))*time.Second
+	if ptr.Deref(job.Status.Ready, 0) == 0 {
+		return fmt.Sprintf("Job %s has no Pod that runs yet, and fails after %s: see kubectl --namespace %s describe job,pods --selector %s=%s",
+			name, most, job.Namespace, batchv1.JobNameLabel, job.Name)
+	}
+	return fmt.Sprintf("Job %s is running, for %s at most", name, most)
 }
 
 // failed says why a Job has, and has it run again when it is time.
@@ -123,15 +133,19 @@ func (e Evaluator) pod(job infrav1.GateJob) corev1.PodSpec {
 	for _, variable := range job.Env {
 		env = append(env, corev1.EnvVar{Name: variable.Name, Value: variable.Value})
 	}
+	security := &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	if job.RunAsUser != nil {
+		security.RunAsUser, security.RunAsNonRoot = job.RunAsUser, ptr.To(*job.RunAsUser != 0)
+	}
 	return corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, ServiceAccountName: e.Upgrade.Spec.GateServiceAccount.Name,
 		AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
 		Containers: []corev1.Container{{
 			Name: containerName, Image: job.Image, Command: job.Command, Args: job.Args, Env: env,
-			SecurityContext: &corev1.SecurityContext{
-				AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
+			SecurityContext: security,
 		}},
 	}
 }

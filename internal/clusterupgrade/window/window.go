@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -31,8 +32,11 @@ const (
 // Parse a schedule of the five fields of cron (or "@daily" and the like), in a zone of the IANA database; an empty zone is UTC.
 func Parse(schedule, zone string, duration time.Duration) (Window, error) {
 	location, err := time.LoadLocation(zone)
-	if err != nil {
+	if err != nil || zone == "Local" { // that is the zone of the manager's container
 		return Window{}, fmt.Errorf("timeZone %q is not in the IANA database: use a name such as Europe/Berlin", zone)
+	}
+	if strings.Contains(schedule, "TZ=") {
+		return Window{}, fmt.Errorf("schedule %q has a time zone: set timeZone instead", schedule)
 	}
 	parsed, err := cron.ParseStandard(schedule)
 	if err != nil {

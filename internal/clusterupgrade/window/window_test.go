@@ -82,6 +82,8 @@ var _ = Describe("Windows", func() {
 	},
 		Entry("in a zone that is none", "0 22 * * *", "Berlin", `timeZone "Berlin" is not in the IANA database: use a name such as Europe/Berlin`),
 		Entry("with a schedule that is none", "22:00", "UTC", `schedule "22:00" is not one of cron`),
+		Entry("with the zone of the manager's container", "0 22 * * *", "Local", `timeZone "Local" is not in the IANA database`),
+		Entry("with a zone in the schedule", "CRON_TZ=Europe/Berlin 0 22 * * *", "", `schedule "CRON_TZ=Europe/Berlin 0 22 * * *" has a time zone: set timeZone instead`),
 		Entry("with an interval", "@every 1h", "UTC", `schedule "@every 1h" is not one of cron`),
 		Entry("that open all the time", "* * * * *", "UTC", `schedule "* * * * *" opens more than once in 1h0m0s: set its durationSeconds instead`),
 		Entry("that open twice in an hour of some days", "0,30 2 1 * *", "UTC", "opens more than once in 1h0m0s"),

@@ -60,7 +60,7 @@ func (v *UpgradeValidator) ValidateCreate(ctx context.Context, upgrade *infrav1.
 		return found.warnings, nil
 	}
 	return found.warnings, apierrors.NewForbidden(schema.GroupResource{Group: infrav1.GroupVersion.Group, Resource: "elementalclusterupgrades"}, upgrade.Name,
-		fmt.Errorf("the upgrade cannot start now:\n%s\nRetry when that is done, or waive checks by their names in spec.skipPreflight of the templates",
+		fmt.Errorf("the upgrade cannot start now:\n%s\nRetry when that is done. Checks, which are in brackets, can be waived by spec.skipPreflight of the templates",
 			strings.Join(found.blockers, "\n")))
 }
 
@@ -82,7 +82,8 @@ func (v *UpgradeValidator) look(ctx context.Context, upgrade *infrav1.ElementalC
 	}
 	all, seen := findings{}, sets.New[string]()
 	for _, name := range plan.Unknown() {
-		all.blockers = append(all.blockers, fmt.Sprintf("spec.order names pool %s, which Cluster %s does not have", name, upgrade.Spec.ClusterName))
+		all.blockers = append(all.blockers, fmt.Sprintf("spec.order names pool %s, and Cluster %s has Machines in the pools %s: correct spec.order",
+			name, upgrade.Spec.ClusterName, strings.Join(plan.PoolNames(), ", ")))
 	}
 	if against := plan.AgainstRancher(); against != "" {
 		all.blockers = append(all.blockers, against)

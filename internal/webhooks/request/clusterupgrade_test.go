@@ -66,9 +66,9 @@ var _ = Describe("An ElementalClusterUpgrade that is created", func() {
 		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 		Expect(strings.Split(err.Error(), "\n")).To(HaveExactElements(
 			HaveSuffix("the upgrade cannot start now:"),
-			Equal("spec.order names pool gpu, which Cluster edge does not have"),
+			Equal("spec.order names pool gpu, and Cluster edge has Machines in the pools workers: correct spec.order"),
 			Equal("Node/"+w.node("a")+": was cordoned by someone else and is left alone: kubectl uncordon it to let its upgrade start [NodeSchedulable]"),
-			Equal("Retry when that is done, or waive checks by their names in spec.skipPreflight of the templates"),
+			Equal("Retry when that is done. Checks, which are in brackets, can be waived by spec.skipPreflight of the templates"),
 		))
 		w.changeNode(ctx, "a", func(node *corev1.Node) { node.Spec.Unschedulable = false })
 		Expect(w.create(ctx)).To(Succeed())

@@ -33,7 +33,7 @@ var _ = Describe("A gate of an ElementalClusterUpgrade", func() {
 		Eventually(status, patience, look).WithContext(ctx).WithArguments("gated").Should(And(
 			HaveField("Phase", infrav1.ClusterUpgradeProgressing), HaveField("NodesDone", HaveValue(BeEquivalentTo(1))),
 			HaveField("Message", "gate storage is closed: the expression is false of ConfigMap upgrade-gates/storage. "+
-				"Mend that, or change the gate in spec.gates of the ElementalClusterUpgrade"),
+				"It is evaluated again by itself, and may be changed in spec.gates of the ElementalClusterUpgrade"),
 			HaveField("Gates", ContainElement(And(HaveField("Name", "storage"), HaveField("Open", BeFalse()))))))
 		Consistently(begun, calm, look).WithContext(ctx).WithArguments(wanted).Should(HaveLen(1), "no other node begins")
 		_, err := cluster.AwaitMessage(ctx, wanted, "Admit", "waiting for ElementalClusterUpgrade gated: gate storage is closed: ")

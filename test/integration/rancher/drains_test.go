@@ -125,7 +125,7 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 	})
 
 	It("that evicts nothing leaves that to the upgrade", func(ctx SpecContext) {
-		createWeb(ctx, cluster)
+		createWeb(ctx, cluster, onEachNode)
 		Eventually(podsOf, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(4))
 		without := withHooks
 		without.Enabled = false

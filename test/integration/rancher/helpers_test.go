@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,13 +49,24 @@ func patch(ctx context.Context, cluster *scenario.Cluster, os image.OS, pools ..
 }
 
 // createWeb deploys Pods for the time of a spec.
-func createWeb(ctx context.Context, cluster *scenario.Cluster) {
+func createWeb(ctx context.Context, cluster *scenario.Cluster, changes ...func(*appsv1.Deployment)) {
 	GinkgoHelper()
-	Expect(cluster.WorkloadKube().Create(ctx, suite.Web(4))).To(Succeed())
+	web := suite.Web(4)
+	for _, change := range changes {
+		change(web)
+	}
+	Expect(cluster.WorkloadKube().Create(ctx, web)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(cluster.WorkloadKube().Delete(ctx, suite.Web(4), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 		Eventually(podsOf, patience, look).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
 	})
+}
+
+// onEachNode has a Pod on each node, also on those that the scheduler is yet to see uncordoned.
+func onEachNode(web *appsv1.Deployment) {
+	web.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: web.Spec.Selector,
+	}}
 }
 
 // said is a condition of a template.

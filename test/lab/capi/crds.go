@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,11 +25,25 @@ func AwaitEstablished(ctx context.Context, kube client.Client, crds Manifests) e
 		err := wait.PollUntilContextCancel(ctx, establishPoll, true, func(ctx context.Context) (bool, error) {
 			return established(ctx, kube, crd.GetName())
 		})
+		if err == nil {
+			err = wait.PollUntilContextCancel(ctx, establishPoll, true, func(context.Context) (bool, error) { return discovered(kube, crd) })
+		}
 		if err != nil {
 			return fmt.Errorf("waiting for CRD %s to be established: %w", crd.GetName(), err)
 		}
 	}
 	return nil
+}
+
+// discovered reports whether the API server has told of the kind of a CRD, which it may do some time after it is established.
+func discovered(kube client.Client, crd *unstructured.Unstructured) (bool, error) {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	_, err := kube.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind})
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func established(ctx context.Context, kube client.Client, name string) (bool, error) {

@@ -52,13 +52,17 @@ func run(ctx context.Context, options lab.Options, cluster scenario.Options, kee
 		if failed != nil {
 			s.title("It went wrong: %v", failed)
 		}
-		stay(ctx, l)
+		stay(ctx, l, s.cluster.Options.Pools)
 	}
 	return failed
 }
 
 // stay keeps the lab running for the person at the terminal.
-func stay(ctx context.Context, l *lab.Lab) {
+func stay(ctx context.Context, l *lab.Lab, pools []scenario.Pool) {
+	template := scenario.ControlPlaneTemplate
+	if len(pools) > 0 {
+		template = pools[0].Name
+	}
 	fmt.Printf(`
 The lab is still running. In another terminal:
 
@@ -66,14 +70,14 @@ The lab is still running. In another terminal:
   export WORKLOAD=%s              # workload cluster
   export PATH=%s/bin/tools:$PATH
 
-  kubectl -n demo get elementalhostupgrades,elementalhosts,machines
+  kubectl -n demo get ecu,elementalhostupgrades,elementalhosts,machines
   kubectl -n demo describe machine
   kubectl --kubeconfig $WORKLOAD get nodes,pods -o wide
   kubectl --kubeconfig $WORKLOAD cordon demo-node-2      # then patch: node 2 is left alone, and says so
-  kubectl -n demo patch elementalmachinetemplate workers --type merge -p \
+  kubectl -n demo patch elementalmachinetemplate %s --type merge -p \
     '{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageUri":"oci://%s/elemental-os/demo:v2"}}}}}}'
 
 Logs are in %s. Ctrl-C ends the lab.
-`, lab.AdminKubeconfig(l.Management), lab.AdminKubeconfig(l.Workload), l.Root(), l.Registry.Host(), l.Dir())
+`, lab.AdminKubeconfig(l.Management), lab.AdminKubeconfig(l.Workload), l.Root(), template, l.Registry.Host(), l.Dir())
 	<-ctx.Done()
 }
