@@ -107,14 +107,14 @@ var _ = Describe("Real nodes", Ordered, func() {
 
 	It("run the Job of a gate, whose log is in the status of the ElementalClusterUpgrade when it fails", func(ctx SpecContext) {
 		gate := func(image string) string {
-			return `{name: smoke, job: {image: "` + image + `", args: [ready], timeoutSeconds: 120, retryIntervalSeconds: 10}}`
+			return `{"name": "smoke", "job": {"image": "` + image + `", "args": ["ready"], "timeoutSeconds": 120, "retryIntervalSeconds": 10}}`
 		}
 		Expect(cluster.CreateGates(ctx)).To(Succeed())
 		Expect(cluster.ApplyUpgrade(ctx, "gated", good, scenario.Gates+"  - "+gate(recorderImage))).To(Succeed())
 		Eventually(cluster.Upgrade).WithContext(ctx).WithArguments("gated").Should(HaveField("Status.Message",
 			ContainSubstring("the end of its log: open /record/file: no such file or directory; it is run again at ")))
 		_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "ecu", "gated", "--type", "merge", "--patch",
-			"{spec: {gates: ["+gate(webImage)+"]}}")
+			`{"spec": {"gates": [`+gate(webImage)+`]}}`)
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(cluster.Upgrade).WithContext(ctx).WithArguments("gated").Should(HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded))
 	})
