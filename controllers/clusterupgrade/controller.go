@@ -109,10 +109,8 @@ func (r *Reconciler) upgradesOf(ctx context.Context, object client.Object) []rec
 // upgradesOfCluster are those of a Cluster that have not ended, or whose status does not say so: "clusterctl move" brings them without it, into a Cluster
 // that is paused.
 func (r *Reconciler) upgradesOfCluster(ctx context.Context, object client.Object) []reconcile.Request {
-	found := &infrav1.ElementalClusterUpgradeList{}
-	err := r.Client.List(ctx, found, client.InNamespace(object.GetNamespace()),
-		client.MatchingFields{clusterview.UpgradesByCluster: object.GetName()}, client.UnsafeDisableDeepCopy)
-	return enqueue.Matching(ctx, found.Items, err, func(u *infrav1.ElementalClusterUpgrade) bool {
+	found, err := clusterupgrade.AllOf(ctx, r.Client, client.ObjectKeyFromObject(object))
+	return enqueue.Matching(ctx, found, err, func(u *infrav1.ElementalClusterUpgrade) bool {
 		return !u.PhaseNow().IsEnd() || u.Status.Phase != u.PhaseNow() || conditions.IsTrue(u, clusterv1.PausedCondition)
 	})
 }

@@ -277,7 +277,7 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 	It("puts the templates back with Revert", func() {
 		clone := w.clone("a")
 		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
-		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled), HaveField("Message", HavePrefix("the templates have their former OS again"))))
+		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled), HaveField("Message", "the templates have their former OS again; nodes that were upgraded are now upgraded back: see their ElementalHostUpgrades")))
 		Expect(w.image("a")).To(Equal(imageA))
 		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"), "until the owners refer to the former OS again")
 	})

@@ -16,14 +16,23 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 )
 
-// Of are the ElementalClusterUpgrades of a Cluster that have not ended, the newest first. They must not be changed.
-func Of(ctx context.Context, reader client.Reader, cluster client.ObjectKey) ([]infrav1.ElementalClusterUpgrade, error) {
+// AllOf are the ElementalClusterUpgrades of a Cluster, those included that have ended. They must not be changed.
+func AllOf(ctx context.Context, reader client.Reader, cluster client.ObjectKey) ([]infrav1.ElementalClusterUpgrade, error) {
 	found := &infrav1.ElementalClusterUpgradeList{}
 	err := reader.List(ctx, found, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterview.UpgradesByCluster: cluster.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("listing the ElementalClusterUpgrades of Cluster %s: %w", cluster.Name, err)
 	}
-	active := slices.DeleteFunc(found.Items, func(u infrav1.ElementalClusterUpgrade) bool { return u.PhaseNow().IsEnd() })
+	return found.Items, nil
+}
+
+// Of are the ElementalClusterUpgrades of a Cluster that have not ended, the newest first. They must not be changed.
+func Of(ctx context.Context, reader client.Reader, cluster client.ObjectKey) ([]infrav1.ElementalClusterUpgrade, error) {
+	all, err := AllOf(ctx, reader, cluster)
+	if err != nil {
+		return nil, err
+	}
+	active := slices.DeleteFunc(all, func(u infrav1.ElementalClusterUpgrade) bool { return u.PhaseNow().IsEnd() })
 	slices.SortFunc(active, newestFirst)
 	return active, nil
 }

@@ -245,11 +245,7 @@ func (s Stage) Without() string {
 
 // PoolNames are the names of the pools that have Machines.
 func (p *Plan) PoolNames() []string {
-	names := []string{}
-	for _, pool := range p.Pools {
-		names = append(names, pool.Name)
-	}
-	return names
+	return namesOf(p.Pools, func(Pool) bool { return true })
 }
 
 // Unknown are the names in the order of which the Cluster has no pool now.
