@@ -36,6 +36,10 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if err != nil || s.host == nil {
 		return result, errors.Join(err, r.observeUpToDate(ctx, s))
 	}
+	following, changed, err := r.followOwner(ctx, s)
+	if err != nil || changed {
+		return ctrl.Result{}, err
+	}
 	if err := r.syncHost(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -46,7 +50,9 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	provision(s)
 	continued, err := r.continueUpdate(ctx, s)
 	crowded, nodeErr := r.reconcileNode(ctx, s)
-	result = util.LowestNonZeroResult(util.LowestNonZeroResult(result, continued), crowded)
+	for _, other := range []ctrl.Result{following, continued, crowded} {
+		result = util.LowestNonZeroResult(result, other)
+	}
 	return result, errors.Join(err, nodeErr, r.observeUpToDate(ctx, s))
 }
 

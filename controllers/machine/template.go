@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
@@ -22,8 +23,7 @@ import (
 // Cluster API makes a machine from what it has read of the template before. If the template is patched at
 // that instant, its new content counts as rolled out before this machine is seen, and neither Cluster
 // API, which compares names, nor a later rollout of that content would ever bring it to the machine. No
-// host runs anything for the machine yet, so that nothing is disturbed. From the moment there is a host,
-// the OS is changed by an update only.
+// host runs anything for the machine yet, so that nothing is disturbed. Once there is a host, followOwner goes on.
 func (r *Reconciler) followTemplate(ctx context.Context, s *scope) (changed bool, err error) {
 	name := owner.MadeFrom(s.machine)
 	if s.machine.Spec.HostRef != nil || name == "" {
@@ -43,4 +43,18 @@ func (r *Reconciler) followTemplate(ctx context.Context, s *scope) (changed bool
 	ctrl.LoggerFrom(ctx).Info("Following a template that was patched while the machine was made", "ElementalMachineTemplate", klog.KObj(template))
 	s.machine.Spec.OSVersionManagement = wanted.DeepCopy()
 	return true, nil
+}
+
+// followOwner gives a machine whose host does not run its first OS yet the one that the owner of its Machine wants by now, and says whether that
+// was another. Cluster API does not: see capiworkaround.
+func (r *Reconciler) followOwner(ctx context.Context, s *scope) (again ctrl.Result, changed bool, err error) {
+	if s.unresolved != nil || !capiworkaround.WaitsForFirstOS(s.owner, s.machine, s.host) {
+		return ctrl.Result{}, false, nil
+	}
+	changed, err = capiworkaround.FollowOwner(ctx, r.Client, s.owner, s.machine)
+	if err != nil || !changed {
+		return ctrl.Result{RequeueAfter: capiworkaround.FirstOSInterval}, false, err
+	}
+	ctrl.LoggerFrom(ctx).Info("Following the owner of the Machine, whose host does not run its first OS yet", "ElementalHost", klog.KObj(s.host))
+	return ctrl.Result{}, true, nil
 }

@@ -55,7 +55,7 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 		attempt, release := begin(ctx, template, wanted)
 		own := &infrav1.ElementalMachine{}
 		Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ElementalMachineName}, own)).To(Succeed())
-		pauseOwn(ctx, own, true)
+		suite.PauseElementalMachine(ctx, cluster, own.Name, true)
 		remove := newRival(ctx)
 		last, count := time.Now(), 0
 		Eventually(func() time.Duration {
@@ -67,7 +67,7 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 		Expect(count).To(BeNumerically(">", 1), "calls that failed")
 
 		remove(ctx)
-		pauseOwn(ctx, own, false)
+		suite.PauseElementalMachine(ctx, cluster, own.Name, false)
 		release()
 		reaches(ctx, wanted)
 	})
@@ -127,17 +127,6 @@ func takesMarkOff(event auditv1.Event) bool {
 	}
 	value, named := patch.Metadata.Annotations[clusterv1.UpdateInProgressAnnotation]
 	return named && value == nil
-}
-
-// pauseOwn pauses or unpauses an ElementalMachine for our controllers only. Cluster API ignores it.
-func pauseOwn(ctx context.Context, own *infrav1.ElementalMachine, paused bool) {
-	GinkgoHelper()
-	value := clusterv1.PausedAnnotation + "-"
-	if paused {
-		value = clusterv1.PausedAnnotation + "="
-	}
-	_, err := cluster.Kubectl(ctx, "--namespace", own.Namespace, "annotate", "elementalmachine", own.Name, value)
-	Expect(err).NotTo(HaveOccurred())
 }
 
 // failedCalls counts the calls of UpdateMachine that failed because there were two extensions, according to Cluster

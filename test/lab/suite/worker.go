@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -160,4 +161,15 @@ func ExpectOneServes(ctx context.Context, cluster *scenario.Cluster) {
 		}
 		g.Expect(free).To(Equal(1))
 	}, 2*soon, look).WithContext(ctx).Should(Succeed())
+}
+
+// PauseElementalMachine pauses an ElementalMachine, or unpauses it.
+func PauseElementalMachine(ctx context.Context, cluster *scenario.Cluster, name string, paused bool) {
+	GinkgoHelper()
+	annotation := clusterv1.PausedAnnotation + "-"
+	if paused {
+		annotation = clusterv1.PausedAnnotation + "="
+	}
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "annotate", "elementalmachine", name, annotation)
+	Expect(err).NotTo(HaveOccurred())
 }
