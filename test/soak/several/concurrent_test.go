@@ -61,7 +61,7 @@ var _ = Describe("Two clusters of one namespace", func() {
 		Expect(audit.MaxOverlap(audit.Triggered(here.events(theLab.Management)))).To(Equal(2), "neither waited for the other")
 	})
 
-	It("have separate quarantines", func(ctx SpecContext) {
+	It("share a quarantine, until it is lifted where it was set", func(ctx SpecContext) {
 		bad, good := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy}), suite.Push(ctx, cluster, image.OS{})
 		here := begin(ctx, cluster, map[string]image.Image{east: bad})
 		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
@@ -69,12 +69,19 @@ var _ = Describe("Two clusters of one namespace", func() {
 		Expect(quarantined(ctx, cluster)).To(ContainElement(HaveField("Digest", bad.PlatformDigest)))
 		Expect(quarantined(ctx, other)).NotTo(ContainElement(HaveField("Digest", bad.PlatformDigest)))
 		there := begin(ctx, other, map[string]image.Image{north: bad})
+		held := ContainElement(And(HaveField("Spec.ImageURI", bad.URI()), HaveField("Status.Phase", infrav1.UpgradeProgressing),
+			HaveField("Status.Message", ContainSubstring("is quarantined by ElementalCluster "+cluster.Options.Name+" because"))))
+		Eventually(other.Attempts, patience, look).WithContext(ctx).Should(held)
+		here.patch(ctx, map[string]image.Image{east: good})
+		here.expectDone(ctx)
+		Expect(other.Attempts(ctx)).To(held)
+		Expect(only(there.nodes(), audit.Triggered(there.events(theLab.Management)))).To(BeEmpty())
+
+		_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalcluster", cluster.Options.Name, "--type", "merge", "--patch", `{"spec":{"quarantine":null}}`)
+		Expect(err).NotTo(HaveOccurred())
 		_, err = other.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred(), "it tries the image itself")
-
-		here.patch(ctx, map[string]image.Image{east: good})
 		there.patch(ctx, map[string]image.Image{north: good})
-		here.expectDone(ctx)
 		there.expectDone(ctx)
 	})
 })
