@@ -99,7 +99,7 @@ tools-certmanager: ## Build what a management cluster that clusterctl installs n
 	@hack/tools/manifests.sh certmanager
 
 .PHONY: tools-nodes
-tools-nodes: ## Build what hosts with real nodes need besides: the kubelet
+tools-nodes: ## Build what hosts with real nodes need besides: the kubelet and kubeadm
 	@$(BUILD_TOOLS) nodes
 
 .PHONY: tools-pods

@@ -14,7 +14,7 @@ KUBEVIRT_OPERATOR_TOOLS="virt-operator kubevirt-manifests-next virt-operator-nex
 # For a management cluster that clusterctl installs; built only when asked for.
 CERTMANAGER_TOOLS="cert-manager"
 # For hosts with a real kubelet (make test-nodes); built only when asked for.
-NODES_TOOLS="kubelet"
+NODES_TOOLS="kubelet kubeadm"
 # For a node with Services (make test-pods); built only when asked for.
 PODS_TOOLS="kube-proxy"
 
@@ -26,8 +26,8 @@ describe_tool() {
     kubectl | kube-apiserver | kube-controller-manager | kube-scheduler)
       TOOL_MODULE=kube TOOL_PACKAGE="k8s.io/kubernetes/cmd/$1"
       stamp_version k8s.io/component-base/version "$(pinned_version kube k8s.io/kubernetes)" ;;
-    kubelet)
-      TOOL_MODULE=kubelet TOOL_PACKAGE=k8s.io/kubernetes/cmd/kubelet
+    kubelet | kubeadm)
+      TOOL_MODULE=kubelet TOOL_PACKAGE="k8s.io/kubernetes/cmd/$1"
       stamp_version k8s.io/component-base/version "$(pinned_version kubelet k8s.io/kubernetes)" ;;
     kube-proxy)
       TOOL_MODULE=kubeproxy TOOL_PACKAGE=k8s.io/kubernetes/cmd/kube-proxy

@@ -42,7 +42,7 @@ type Options struct {
 	WithoutExtension bool
 	// WithoutProvider leaves out our manager. Lab.StartProvider starts it later.
 	WithoutProvider bool
-	// WithoutKwok leaves the Pods of workload clusters to real kubelets, which the suite starts.
+	// WithoutKwok leaves the Pods of workload clusters to real kubelets, which the suite starts: see kube.Options.Kubelets.
 	WithoutKwok bool
 	// WithoutWorkload leaves out the workload cluster.
 	WithoutWorkload bool

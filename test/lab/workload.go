@@ -56,6 +56,11 @@ func workloadControllers() []string {
 	}
 }
 
+// kubeletControllers are those that real kubelets depend on besides, when they join.
+func kubeletControllers() []string {
+	return []string{"certificatesigningrequest-approving-controller", "certificatesigningrequest-signing-controller"}
+}
+
 // podControllers are those that Pods of managers depend on besides.
 func podControllers() []string {
 	return append(workloadControllers(), "endpointslice-controller", "root-ca-certificate-publisher-controller", "clusterrole-aggregation-controller")
@@ -99,10 +104,13 @@ func (l *Lab) newWorkload(ctx context.Context, name string) (*Workload, error) {
 	options := kube.Options{
 		Name: name, Dir: dir, Binaries: filepath.Dir(l.options.tool("etcd")),
 		Controllers: workloadControllers(), Pods: true, PodStages: l.options.podStages(), Died: l.died,
-		Address: l.options.PodsReach,
+		Address: l.options.PodsReach, Kubelets: l.options.WithoutKwok,
 	}
 	if l.options.PodsReach != "" {
 		options.Controllers, options.Services = podControllers(), WorkloadServices
+	}
+	if options.Kubelets {
+		options.Controllers = append(options.Controllers, kubeletControllers()...)
 	}
 	if err := l.prepareKubeVirt(&options); err != nil {
 		return nil, err

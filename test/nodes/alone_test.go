@@ -14,25 +14,25 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
 var _ = Describe("A control plane of one real node", Ordered, func() {
-	const template = "control-plane"
 	var plane *alone
 
-	BeforeAll(func(ctx SpecContext) { plane = newAlone(ctx, template) })
+	BeforeAll(func(ctx SpecContext) { plane = newAlone(ctx) })
 
 	It("is upgraded by driver Direct, and comes back with its data", func(ctx SpecContext) {
 		kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kept"}}
 		Expect(plane.kube.Create(ctx, kept)).To(Succeed())
-		Expect(plane.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
 		good := push(ctx, theLab.Registry, "cp-v2", nil)
-		Expect(plane.PatchPool(ctx, template, good)).To(Succeed())
+		Expect(plane.PatchControlPlaneImage(ctx, good)).To(Succeed())
 		attempt, err := plane.AwaitEnd(ctx, good, infrav1.UpgradeSucceeded)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(attempt.Spec.Driver).To(Equal(infrav1.DriverDirect))
-		Expect(plane.AwaitRolledOut(ctx, template)).To(Succeed())
+		Expect(plane.AwaitRolledOut(ctx, scenario.ControlPlaneTemplate)).To(Succeed())
+		Eventually(plane.available).WithContext(ctx).Should(BeTrue())
 
 		Expect(plane.host.boots.Load()).To(BeEquivalentTo(3), "installation, bootstrap, upgrade")
 		node := &corev1.Node{}
@@ -42,7 +42,7 @@ var _ = Describe("A control plane of one real node", Ordered, func() {
 		Expect(plane.kube.Get(ctx, client.ObjectKeyFromObject(kept), kept)).To(Succeed())
 		triggered := audit.Triggered(suite.Audit(theLab.Management))[plane.host.name]
 		Expect(triggered).To(HaveLen(1))
-		for _, component := range []string{"etcd", "kube-apiserver"} {
+		for _, component := range components {
 			Eventually(plane.started).WithContext(ctx).WithArguments(component, node.Name).Should(HaveField("Time", BeTemporally(">", triggered[0].From)), component)
 		}
 	})

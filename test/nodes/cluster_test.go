@@ -33,20 +33,16 @@ func startCluster(ctx context.Context) {
 	}
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{
 		Name: "real", Workers: workers, Hosts: powerOnHosts, Patience: patience, AssessmentTimeout: assessmentTimeout,
+		PreflightErrors: preflightErrors,
 	})
 }
 
 // powerOnHosts installs and starts a host for each worker. The lab is on this machine's loopback interface, and on those of the hosts.
 func powerOnHosts(_ context.Context, c *scenario.Cluster, agentConfig []byte) error {
-	kubeconfig, err := c.Workload().Kubeconfig("kubelet")
-	if err != nil {
-		return err
-	}
 	ports := []int{c.Workload().Port(), portOf(theLab.ElementalAPI()), portOf(theLab.Registry.Host())}
 	for n := range c.Options.Workers {
 		hosts = append(hosts, newHost(machine{
-			name: c.HostName(n + 1), number: n + 1, installed: c.Image, agentConfig: agentConfig,
-			kubernetes: map[string]string{"kubelet.conf": string(kubeconfig)}, ports: ports,
+			name: c.HostName(n + 1), number: n + 1, installed: c.Image, agentConfig: agentConfig, ports: ports,
 		}))
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 
 // partitions of an installed host in the order of the disk.
 var partitions = []struct{ label, size string }{
-	{"COS_GRUB", "32M"}, {"COS_OEM", "32M"}, {"COS_RECOVERY", "64M"}, {"COS_STATE", "1G"}, {"COS_PERSISTENT", "1G"},
+	{"COS_GRUB", "32M"}, {"COS_OEM", "32M"}, {"COS_RECOVERY", "64M"}, {"COS_STATE", "1G"}, {"COS_PERSISTENT", "2G"},
 }
 
 // install creates the backing files of a host's partitions, as "elemental install" leaves them, with one snapshot. Its id is that of no other

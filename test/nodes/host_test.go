@@ -51,8 +51,6 @@ type machine struct {
 	number      int
 	installed   image.Image
 	agentConfig []byte
-	// kubernetes are the files that its kubeadm writes into /etc/kubernetes, by path.
-	kubernetes map[string]string
 	// ports of the lab that it uses.
 	ports []int
 }
@@ -62,9 +60,6 @@ func newHost(of machine) *host {
 	GinkgoHelper()
 	h := &host{name: of.name, number: of.number, dir: GinkgoT().TempDir(), done: make(chan struct{})}
 	h.install(of.installed, of.agentConfig)
-	for path, content := range of.kubernetes {
-		write(filepath.Join(h.dir, "kubernetes", path), content)
-	}
 	Expect(os.Symlink(software, filepath.Join(h.dir, "usr"))).To(Succeed())
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())

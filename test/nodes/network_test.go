@@ -44,6 +44,7 @@ func connect(name string, number int, ports ...int) {
 	run("ip", "-netns", name, "link", "set", "lo", "up")
 	within := func(command ...string) { run("ip", append([]string{"netns", "exec", name}, command...)...) }
 	within("sh", "-c", "echo 1 >/proc/sys/net/ipv4/conf/all/route_localnet")
+	within("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward") // of hack/os/files/kubeadm/etc/sysctl.d; a container may not set it
 	within("iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-o", uplink, "-s", "127.0.0.0/8", "-j", "MASQUERADE")
 	for _, port := range ports {
 		within("iptables", "-w", "-t", "nat", "-A", "OUTPUT", "-d", "127.0.0.1", "-p", "tcp", "--dport", strconv.Itoa(port), "-j", "DNAT", "--to-destination", gateway(number))

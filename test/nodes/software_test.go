@@ -5,7 +5,9 @@ package nodes
 
 import (
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -15,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
 // Images of Pods.
@@ -25,10 +29,10 @@ const (
 	stubbornImage = "localhost/stubborn:1"
 	// recorderImage notes its starts and ends in /record.
 	recorderImage = "localhost/recorder:1"
-	// Of the static Pods of a control plane.
-	etcdImage      = "localhost/etcd:1"
-	apiServerImage = "localhost/kube-apiserver:1"
 )
+
+// components are the static Pods of a control plane.
+var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 // software is the directory with the programs and units that all hosts have in /usr, below the files of their images.
 var software string
@@ -36,10 +40,8 @@ var software string
 func prepareSoftware() {
 	GinkgoHelper()
 	software = filepath.Join(GinkgoT().TempDir(), "usr")
-	self, err := os.Executable()
-	Expect(err).NotTo(HaveOccurred())
 	for to, from := range map[string]string{
-		"bin/elemental": os.Getenv(binEnv), "bin/kubelet": built("tools/kubelet"), "bin/" + kubeadmName: self, "sbin/elemental-agent": built("elemental-agent"),
+		"bin/elemental": os.Getenv(binEnv), "bin/kubelet": built("tools/kubelet"), "bin/kubeadm": built("tools/kubeadm"), "sbin/elemental-agent": built("elemental-agent"),
 	} {
 		makeDirs(filepath.Join(software, filepath.Dir(to)))
 		run("cp", "--dereference", from, filepath.Join(software, to))
@@ -51,7 +53,7 @@ func prepareSoftware() {
 	copyTo(units, filepath.Join(root, "agent/units/*.service"))
 	copyTo(units, "testdata/units/*")
 	copyTo(filepath.Join(software, "lib/lab"), "testdata/scripts/*")
-	copyTo(filepath.Join(software, "lib/lab"), "testdata/kubelet.yaml")
+	makeDirs(filepath.Join(software, "libexec/kubernetes/kubelet-plugins/volume/exec")) // kubeadm's control plane mounts it, and /usr is read-only
 	packPods(filepath.Join(software, "lib/lab/pods.tar"))
 	packControlPlane(filepath.Join(software, "lib/lab/control-plane.tar"))
 }
@@ -68,7 +70,7 @@ func copyTo(dir, pattern string) {
 // packPods writes an archive with the images of Pods, each with the program pod alone.
 func packPods(archive string) {
 	GinkgoHelper()
-	layer := layerOfProgram("lab/pod")
+	layer := layerOfProgram("lab/pod", "/")
 	images := map[name.Tag]v1.Image{}
 	for tag, command := range map[string]string{
 		pauseImage: "/pod", webImage: "/pod", stubbornImage: "/pod stubborn", recorderImage: "/pod record /record/file",
@@ -78,21 +80,26 @@ func packPods(archive string) {
 	Expect(tarball.MultiWriteToFile(archive, images)).To(Succeed())
 }
 
-// packControlPlane writes an archive with the images of a control plane's static Pods.
+// packControlPlane writes an archive with the images of kubeadm's static Pods.
 func packControlPlane(archive string) {
 	GinkgoHelper()
-	Expect(tarball.MultiWriteToFile(archive, map[name.Tag]v1.Image{
-		tagOf(etcdImage):      podImage(layerOfProgram("tools/etcd"), "/etcd"),
-		tagOf(apiServerImage): podImage(layerOfProgram("tools/kube-apiserver"), "/kube-apiserver"),
-	})).To(Succeed())
+	images := map[name.Tag]v1.Image{}
+	for image := range strings.FieldsSeq(run(built("tools/kubeadm"), "config", "images", "list", "--kubernetes-version="+scenario.KubernetesVersion)) {
+		tag := tagOf(image)
+		if program := path.Base(tag.RepositoryStr()); slices.Contains(components, program) {
+			images[tag] = podImage(layerOfProgram("tools/"+program, "usr/local/bin"), program) // kubeadm's commands are names
+		}
+	}
+	Expect(images).To(HaveLen(len(components)))
+	Expect(tarball.MultiWriteToFile(archive, images)).To(Succeed())
 }
 
-// layerOfProgram has one program, in the root directory.
-func layerOfProgram(path string) v1.Layer {
+// layerOfProgram has one program, in this directory.
+func layerOfProgram(path, in string) v1.Layer {
 	GinkgoHelper()
 	dir := filepath.Join(GinkgoT().TempDir(), filepath.Base(path))
-	makeDirs(dir)
-	run("cp", "--dereference", built(path), dir)
+	makeDirs(filepath.Join(dir, in))
+	run("cp", "--dereference", built(path), filepath.Join(dir, in))
 	return layerOf(dir)
 }
 

@@ -37,14 +37,12 @@ var (
 	root string
 )
 
-// TestMain lets the test binary be two programs of the hosts.
+// TestMain lets the test binary be GRUB of the hosts.
 func TestMain(m *testing.M) {
-	programs := map[string]func([]string) error{grubName: choose, kubeadmName: playKubeadm}
-	play, found := programs[filepath.Base(os.Args[0])]
-	if !found {
+	if filepath.Base(os.Args[0]) != grubName {
 		os.Exit(m.Run())
 	}
-	if err := play(os.Args[1:]); err != nil {
+	if err := choose(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -68,6 +66,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	prepareTree()
 	prepareSoftware()
 	theLab = suite.StartLab(ctx, lab.Options{WithoutKwok: true})
+	completeInit(theLab.Workload)
 	startCluster(ctx)
 })
 

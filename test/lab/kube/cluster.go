@@ -51,6 +51,8 @@ type Options struct {
 	PodStages string
 	// PlayedElsewhere selects, by label, the Pods that are not left to kwok. Default: none.
 	PlayedElsewhere string
+	// Kubelets of the Nodes are real: they join with bootstrap tokens, and have only the rights of their own Node.
+	Kubelets bool
 	// PodNetwork lets the API server reach Pods that are processes of this machine by their Services: see PodIP. It requires
 	// Linux, where all of 127.0.0.0/8 is this machine.
 	PodNetwork bool

@@ -41,10 +41,11 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	arguments := append(network, c.authorization()...)
 	if c.options.Address == "" {
-		network = append(network, "--disable-admission-plugins=ServiceAccount")
+		arguments = append(arguments, "--disable-admission-plugins=ServiceAccount")
 	}
-	c.APIServer, err = c.run("kube-apiserver", append(network,
+	c.APIServer, err = c.run("kube-apiserver", append(arguments,
 		"--etcd-servers=http://127.0.0.1:"+strconv.Itoa(ports[0]),
 		"--secure-port="+strconv.Itoa(c.port),
 		"--bind-address="+c.Host(),
@@ -68,7 +69,6 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file="+c.tls(frontProxy+".crt"),
 		"--proxy-client-key-file="+c.tls(frontProxy+".key"),
-		"--authorization-mode=RBAC",
 		"--allow-privileged=true",
 		"--audit-policy-file="+c.path("audit-policy.yaml"),
 		"--audit-log-path="+c.AuditLog(),
@@ -82,6 +82,14 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 		return err
 	}
 	return c.awaitAPIServer(ctx)
+}
+
+// authorization flags, which for real kubelets are those of kubeadm.
+func (c *Cluster) authorization() []string {
+	if !c.options.Kubelets {
+		return []string{"--authorization-mode=RBAC"}
+	}
+	return []string{"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--enable-bootstrap-token-auth=true"}
 }
 
 func (c *Cluster) startEtcd(ctx context.Context, client, peer int) error {

@@ -75,6 +75,8 @@ type Options struct {
 	Class bool
 	// Manifest returns a file with the Cluster to apply instead of the scenario's own. The names in it are its own.
 	Manifest func(ctx context.Context, c *Cluster) (file string, err error)
+	// Unconnected leaves the Secrets by which Cluster API reaches the cluster, and its CA, to the control plane of the Manifest.
+	Unconnected bool
 	// Replacement policy; if empty, the default applies.
 	Replacement string
 	// MaxConcurrent is the limit on concurrent upgrades; if zero, the default applies.
@@ -86,6 +88,8 @@ type Options struct {
 	// Hosts powers on the hosts of the workers, given the configuration of their agents. Default: hosts of the lab,
 	// each with the real agent in a process.
 	Hosts func(ctx context.Context, c *Cluster, agentConfig []byte) error
+	// PreflightErrors of kubeadm that the workers ignore. The lab's own hosts have none.
+	PreflightErrors []string
 	// Patience is the timeout for the cluster to come up. Default three minutes, or five with a control plane on hosts.
 	Patience time.Duration
 }
@@ -239,8 +243,10 @@ func addHosts(ctx context.Context, c *Cluster, agentConfig []byte) error {
 }
 
 func (c *Cluster) apply(ctx context.Context) error {
-	if err := c.Lab.ConnectTo(ctx, c.Workload(), c.Namespace(), c.Options.Name); err != nil {
-		return err
+	if !c.Options.Unconnected {
+		if err := c.Lab.ConnectTo(ctx, c.Workload(), c.Namespace(), c.Options.Name); err != nil {
+			return err
+		}
 	}
 	if c.Options.Manifest != nil {
 		return c.applyGiven(ctx)
@@ -301,6 +307,7 @@ func (c *Cluster) render(name string) (string, error) {
 		"Replacement": c.Options.Replacement, "MaxConcurrent": c.Options.MaxConcurrent, "KubernetesVersion": c.kubernetesVersion(),
 		"RKE2": c.Options.RKE2, "ControlPlane": c.Options.ControlPlane, "ControlPlaneMaxSurge": c.Options.ControlPlaneMaxSurge,
 		"DrainOptions": drainOptions, "AssessmentTimeout": c.Options.AssessmentTimeout,
+		"PreflightErrors": c.Options.PreflightErrors,
 	})
 	if err != nil {
 		return "", fmt.Errorf("rendering %s: %w", name, err)

@@ -59,7 +59,6 @@ done
 touch "$stage/elemental/${mode}_mode"
 echo "$cmdline" >"$stage/lab/cmdline"
 echo "$LOOPS" >"$stage/lab/loops"
-cp -r "$HOST/kubernetes" "$stage/lab/kubernetes"
 
 # /usr is read-only; changes of /etc and /var are kept on the persistent partition.
 mount -t overlay -o "lowerdir=$stage/root/usr:$HOST/usr:/usr" usr "$stage/usr"
