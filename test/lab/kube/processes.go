@@ -41,11 +41,11 @@ func (c *Cluster) startEtcdAndAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	arguments := append(network, c.authorization()...)
+	network = append(network, c.authorization()...)
 	if c.options.Address == "" {
-		arguments = append(arguments, "--disable-admission-plugins=ServiceAccount")
+		network = append(network, "--disable-admission-plugins=ServiceAccount")
 	}
-	c.APIServer, err = c.run("kube-apiserver", append(arguments,
+	c.APIServer, err = c.run("kube-apiserver", append(network,
 		"--etcd-servers=http://127.0.0.1:"+strconv.Itoa(ports[0]),
 		"--secure-port="+strconv.Itoa(c.port),
 		"--bind-address="+c.Host(),

@@ -163,7 +163,7 @@ func ExpectOneServes(ctx context.Context, cluster *scenario.Cluster) {
 	}, 2*soon, look).WithContext(ctx).Should(Succeed())
 }
 
-// PauseElementalMachine pauses an ElementalMachine, or unpauses it.
+// PauseElementalMachine pauses an ElementalMachine for our controllers, or unpauses it. Cluster API ignores that.
 func PauseElementalMachine(ctx context.Context, cluster *scenario.Cluster, name string, paused bool) {
 	GinkgoHelper()
 	annotation := clusterv1.PausedAnnotation + "-"
