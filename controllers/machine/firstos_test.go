@@ -10,9 +10,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
-// The MachineDeployment refers to a template of os:v2, the Machine was made from one of os:v1, and the host came with another OS.
+// The MachineDeployment refers to template t2 of os:v2, the Machine was made from t1 of os:v1, and the host came with another OS.
 var _ = Describe("A machine whose host does not run its first OS yet", func() {
 	var (
 		w       *world
@@ -30,46 +31,98 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.HostReadyCondition, metav1.ConditionFalse, infrav1.HostWaitingForOSReason))
 		owner = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
 	})
-	looked := func(ctx SpecContext) {
+	// is reports how far the host is with the OS that it was told to run.
+	is := func(ctx SpecContext, phase infrav1.HostUpgradePhase, message string) {
+		GinkgoHelper()
+		Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
+			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: hoststate.IdleAttempt(host), Phase: phase, Message: message}
+		})
+	}
+	fails := func(ctx SpecContext) {
+		GinkgoHelper()
+		is(ctx, infrav1.HostUpgradeRolledBack, "")
+	}
+	looks := func(ctx SpecContext) {
 		GinkgoHelper()
 		w.ownedBy(ctx, set, "m1")
 		Expect(annotate(ctx, machine, "test.example.com/touched")).To(Succeed()) // it looks again by itself, after some time
 	}
 
-	It("gets the one that the owner of its Machine wants by now", func(ctx SpecContext) {
-		looked(ctx)
-		Eventually(get(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v2"))))
-		Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v2"))))
-		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS.ImageURI, s.OS.Digest = "oci://os:v2", "sha256:2" })
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.HostReadyCondition, metav1.ConditionFalse, infrav1.HostWaitingForBootstrapReason))
-	})
+	DescribeTable("gets the one that is wanted by now",
+		func(ctx SpecContext, change func(ctx SpecContext), wanted string) {
+			change(ctx)
+			looks(ctx)
+			Eventually(get(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", Equal(image(wanted))))
+			Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image(wanted))))
+		},
+		Entry("where the host fell back", fails, "oci://os:v2"),
+		Entry("where the attempt failed", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeFailed, "no space") }, "oci://os:v2"),
+		Entry("where the image cannot be fetched", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeFetching, "the registry is away") }, "oci://os:v2"),
+		Entry("where the attempt failed, and the agent has forgotten it", func(ctx SpecContext) {
+			Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
+			update(ctx, host, func() {
+				status := &infrav1.HostUpgradeStatus{Attempt: hoststate.IdleAttempt(host)}
+				hoststate.RecordOutcome(host, status, infrav1.InPlaceUpgradeRolledBack)
+			}, false)
+		}, "oci://os:v2"),
+		Entry("of the template that was patched since its clone was made", func(ctx SpecContext) {
+			w.template(ctx, "source", "oci://os:v3")
+			clone := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
+			update(ctx, clone, func() { clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"} }, false)
+			fails(ctx)
+		}, "oci://os:v3"),
+		Entry("of a clone whose source is gone", func(ctx SpecContext) {
+			clone := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
+			update(ctx, clone, func() { clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"} }, false)
+			fails(ctx)
+		}, "oci://os:v2"),
+	)
 
 	DescribeTable("keeps the one that it was made with",
 		func(ctx SpecContext, change func(ctx SpecContext)) {
 			change(ctx)
-			looked(ctx)
+			looks(ctx)
 			Eventually(settled(machine)).WithPolling(settling).Should(BeTrue())
 			Consistently(get(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
 		},
-		Entry("once the host runs it, and is being bootstrapped", func(ctx SpecContext) {
-			w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS.ImageURI, s.OS.Digest = "oci://os:v1", "sha256:1" })
+		Entry("while the host fetches it", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeFetching, "") }),
+		Entry("while the host writes it", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeApplying, "") }),
+		Entry("while the host assesses it", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeAssessing, "waiting for a unit") }),
+		Entry("once the host runs it, and is being bootstrapped", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeSucceeded, "") }),
+		Entry("while the host has failed with another one only", func(ctx SpecContext) {
+			w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
+				s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "idle-other", Phase: infrav1.HostUpgradeRolledBack}
+			})
 		}),
 		Entry("once the host is bootstrapped", func(ctx SpecContext) {
 			w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })
+			fails(ctx)
 		}),
 		Entry("while the host is not installed", func(ctx SpecContext) {
 			w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Installed = false })
+			fails(ctx)
 		}),
 		Entry("once its Machine has a Node, which Cluster API updates", func(ctx SpecContext) {
 			update(ctx, owner, func() { owner.Status.NodeRef.Name = host.Name }, true)
+			fails(ctx)
 		}),
 		Entry("while Cluster API updates its Machine", func(ctx SpecContext) {
 			update(ctx, owner, func() { owner.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""} }, false)
+			fails(ctx)
 		}),
 		Entry("while its Machine is being deleted", func(ctx SpecContext) {
 			update(ctx, owner, func() { owner.Finalizers = []string{"test.example.com/kept"} }, false)
 			DeferCleanup(func(ctx SpecContext) { update(ctx, owner, func() { owner.Finalizers = nil }, false) })
 			Expect(server.Client.Delete(ctx, owner)).To(Succeed())
+			fails(ctx)
+		}),
+		Entry("as long as a ManagedOSVersion is not looked up", func(ctx SpecContext) {
+			template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
+			update(ctx, template, func() {
+				template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"v2"}`)}}
+			}, false)
+			fails(ctx)
 		}),
 	)
 })

@@ -36,9 +36,9 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if err != nil || s.host == nil {
 		return result, errors.Join(err, r.observeUpToDate(ctx, s))
 	}
-	following, changed, err := r.followOwner(ctx, s)
-	if err != nil || changed {
-		return ctrl.Result{}, err
+	following, changed, followErr := r.followOwner(ctx, s)
+	if changed {
+		return ctrl.Result{}, nil
 	}
 	if err := r.syncHost(ctx, s); err != nil {
 		return ctrl.Result{}, err
@@ -53,7 +53,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	for _, other := range []ctrl.Result{following, continued, crowded} {
 		result = util.LowestNonZeroResult(result, other)
 	}
-	return result, errors.Join(err, nodeErr, r.observeUpToDate(ctx, s))
+	return result, errors.Join(followErr, err, nodeErr, r.observeUpToDate(ctx, s))
 }
 
 // associate finds the machine's host, or claims one.

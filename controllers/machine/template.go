@@ -45,16 +45,16 @@ func (r *Reconciler) followTemplate(ctx context.Context, s *scope) (changed bool
 	return true, nil
 }
 
-// followOwner gives a machine whose host does not run its first OS yet the one that the owner of its Machine wants by now, and says whether that
-// was another. Cluster API does not: see capiworkaround.
+// followOwner gives a machine whose host fails to get its first OS the one that is wanted of it by now, and says whether that was another. Cluster
+// API does not: see capiworkaround.
 func (r *Reconciler) followOwner(ctx context.Context, s *scope) (again ctrl.Result, changed bool, err error) {
-	if s.unresolved != nil || !capiworkaround.WaitsForFirstOS(s.owner, s.machine, s.host) {
+	if s.unresolved != nil || !capiworkaround.FailsFirstOS(s.owner, s.host) {
 		return ctrl.Result{}, false, nil
 	}
 	changed, err = capiworkaround.FollowOwner(ctx, r.Client, s.owner, s.machine)
 	if err != nil || !changed {
 		return ctrl.Result{RequeueAfter: capiworkaround.FirstOSInterval}, false, err
 	}
-	ctrl.LoggerFrom(ctx).Info("Following the owner of the Machine, whose host does not run its first OS yet", "ElementalHost", klog.KObj(s.host))
+	ctrl.LoggerFrom(ctx).Info("Giving the host, which failed to get its first OS, the one that is wanted by now", "ElementalHost", klog.KObj(s.host))
 	return ctrl.Result{}, true, nil
 }

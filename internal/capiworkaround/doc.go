@@ -78,13 +78,14 @@
 //   - Seen: calls 1, 1, 2.3, 3.6, 6, 11, 22, 42, 83 and 165 seconds apart after an outage of the extension.
 //   - Fails when mended: test/integration/references, "waits ever longer after a hook that fails (RetryHook)".
 //
-// # WaitsForFirstOS and FollowOwner
+// # FailsFirstOS and FollowOwner
 //
 //   - Behaviour: a MachineSet that is scaled down does not move a Machine without a Node to the current one, and waits until it has one
 //     (core/reconcilers/machineset/machineset_controller.go, startMoveMachines). A host whose first OS cannot be fetched, or does not boot, never
-//     becomes a node, and the next image does not reach it.
+//     becomes a node, and the next image does not reach it; nor is the owner at a quiet point, at which it could be given another one.
 //   - Seen: on the lab, when a replacement of a deleted Machine was given a bad image and the next one was good.
-//   - Fails when mended: test/integration/rollout, "becomes a node with the next good image, and keeps its Machine".
+//   - Fails when mended: test/integration/rollout, "becomes a node with the next good image, although others are bad,
+//     and keeps its Machine".
 //
 // # Topologies
 //

@@ -11,32 +11,60 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// FirstOSInterval is how often a machine whose WaitsForFirstOS is true is to be looked at: none of its objects changes when the owner of its
-// Machine refers to another template.
+// FirstOSInterval is how often a machine whose host FailsFirstOS is to be looked at: none of its objects changes when another OS is wanted.
 const FirstOSInterval = 20 * time.Second
 
-// WaitsForFirstOS reports whether a host is installed and runs another OS than the one with which it is to become a node.
+// FailsFirstOS reports whether a host cannot get the OS with which it is to become a node: it fell back, the attempt failed, or the image cannot be
+// fetched, which is tried again as long as it takes.
 //
-// Its machine may be given another OS, since the host is no node and nothing is disturbed. When the host runs the OS it is bootstrapped, and must not
-// be disturbed: from then on the OS is changed by an update of Cluster API only.
-func WaitsForFirstOS(machine *clusterv1.Machine, elemental *infrav1.ElementalMachine, host *infrav1.ElementalHost) bool {
-	return machine != nil && machine.DeletionTimestamp.IsZero() && !owner.IsUpdating(machine) && !machine.Status.NodeRef.IsDefined() &&
-		hoststate.Installed(host) && !hoststate.Bootstrapped(host) &&
-		hoststate.Runs(host, elemental.Spec.OSVersionManagement) == hoststate.MatchOther
+// Its machine may be given another OS, since the host is no node, and does nothing that another order would disturb. A host that goes on well gets the
+// OS that it was told to, and the one that is wanted by then by an update of Cluster API.
+func FailsFirstOS(machine *clusterv1.Machine, host *infrav1.ElementalHost) bool {
+	if machine == nil || !machine.DeletionTimestamp.IsZero() || owner.IsUpdating(machine) || machine.Status.NodeRef.IsDefined() ||
+		!hoststate.Installed(host) || hoststate.Bootstrapped(host) {
+		return false
+	}
+	attempt := hoststate.IdleAttempt(host)
+	if status := host.Status.Upgrade; status != nil && status.Attempt == attempt {
+		switch status.Phase {
+		case infrav1.HostUpgradeRolledBack, infrav1.HostUpgradeFailed:
+			return true
+		case infrav1.HostUpgradeFetching:
+			return status.Message != ""
+		}
+		return false
+	}
+	last, outcome, _ := hoststate.LastOutcome(host) // the agent forgets an attempt, for example when the host is reinstalled by hand
+	return last != "" && last == attempt && (outcome == infrav1.InPlaceUpgradeRolledBack || outcome == infrav1.InPlaceUpgradeFailed)
 }
 
-// FollowOwner gives a machine that WaitsForFirstOS the OS that the owner of its Machine wants by now, and reports whether that is another. The
-// caller writes the machine. Cluster API's update, when there is a Node, then finds the OS that it asks for.
-func FollowOwner(ctx context.Context, reader client.Reader, machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) (changed bool, err error) {
-	want, found, err := owner.WantsOS(ctx, reader, machine)
-	if err != nil || !found || osversion.Same(want.OSVersionManagement, elemental.Spec.OSVersionManagement) {
+// FollowOwner gives a machine whose host FailsFirstOS the OS that is wanted of it by now, and reports whether that is another. The caller writes the
+// machine.
+//
+// The OS is that of the template that a person patches. The owner refers to a clone of a former content as long as the Machine is on its way to that: it
+// has to become a node first, and the clone's OS may be as bad. Cluster API then updates the Machine as any other.
+func FollowOwner(ctx context.Context, cache client.Reader, machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) (changed bool, err error) {
+	want, found, err := owner.WantsOS(ctx, cache, machine)
+	if err != nil || !found {
 		return false, err
 	}
-	elemental.Spec.OSVersionManagement = want.OSVersionManagement.DeepCopy()
+	source, err := clusterview.Source(ctx, cache, want.Template)
+	if err != nil {
+		return false, err
+	}
+	wanted := want.OSVersionManagement
+	if source != nil {
+		wanted = osversion.OfTemplate(source)
+	}
+	if osversion.Unresolved(wanted) != "" || osversion.Same(wanted, elemental.Spec.OSVersionManagement) {
+		return false, nil
+	}
+	elemental.Spec.OSVersionManagement = wanted.DeepCopy()
 	return true, nil
 }

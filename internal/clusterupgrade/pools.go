@@ -15,7 +15,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 const (
@@ -129,23 +128,9 @@ func (r *reading) sourceOf(ctx context.Context, machine *clusterv1.Machine) (wan
 	if known, isKnown := r.sources[want.TemplateName]; isKnown {
 		return want.TemplateName, known, nil
 	}
-	if source, err = r.sourceOfTemplate(ctx, want.Template); err != nil {
+	if source, err = clusterview.Source(ctx, r.client, want.Template); err != nil {
 		return "", nil, err
 	}
 	r.sources[want.TemplateName] = source
 	return want.TemplateName, source, nil
-}
-
-func (r *reading) sourceOfTemplate(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*infrav1.ElementalMachineTemplate, error) {
-	if !rollout.IsClone(template) {
-		return template, nil
-	}
-	label := template.Labels[infrav1.SourceTemplateLabel]
-	family, err := clusterview.Family(ctx, r.client, template.Namespace, label)
-	for i := range family {
-		if !rollout.IsClone(&family[i]) && rollout.LabelValue(family[i].Name) == label {
-			return &family[i], err
-		}
-	}
-	return nil, err
 }

@@ -31,6 +31,21 @@ func sourceOfTemplate(object client.Object) []string {
 	return named(rollout.LabelValue(object.GetName()))
 }
 
+// Source is the template of which another is a clone, or that one itself if it is none. It is nil if it is gone, and must not be changed.
+func Source(ctx context.Context, cache client.Reader, template *infrav1.ElementalMachineTemplate) (*infrav1.ElementalMachineTemplate, error) {
+	if !rollout.IsClone(template) {
+		return template, nil
+	}
+	label := template.Labels[infrav1.SourceTemplateLabel]
+	family, err := Family(ctx, cache, template.Namespace, label)
+	for i := range family {
+		if !rollout.IsClone(&family[i]) && rollout.LabelValue(family[i].Name) == label {
+			return &family[i], err
+		}
+	}
+	return nil, err
+}
+
 // MadeFrom are the ElementalMachines that were last made from a template of a name. They must not be changed.
 func MadeFrom(ctx context.Context, cache client.Reader, namespace, template string) ([]infrav1.ElementalMachine, error) {
 	machines := &infrav1.ElementalMachineList{}

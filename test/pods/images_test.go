@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 )
 
 // program is the only file of an image, and its entry point.
@@ -30,10 +32,10 @@ var images = map[string]program{
 	"localhost/clusterdns:1":   {from: "lab/clusterdns", as: "clusterdns"},
 	"localhost/greeter:1":      {from: "lab/greeter", as: "greeter"},
 	"localhost/cert-manager:1": {from: "tools/cert-manager", as: "cert-manager"},
-	"registry.k8s.io/cluster-api/cluster-api-controller:v1.14.2":           {from: "tools/capi-core", as: "manager"},
-	"registry.k8s.io/cluster-api/kubeadm-bootstrap-controller:v1.14.2":     {from: "tools/capi-cabpk", as: "manager"},
-	"registry.k8s.io/cluster-api/kubeadm-control-plane-controller:v1.14.2": {from: "tools/capi-kcp", as: "manager"},
-	"ghcr.io/rancher-sandbox/cluster-api-provider-elemental:" + tag:        {from: "manager", as: "manager"},
+	"registry.k8s.io/cluster-api/cluster-api-controller:" + capiworkaround.Verified:           {from: "tools/capi-core", as: "manager"},
+	"registry.k8s.io/cluster-api/kubeadm-bootstrap-controller:" + capiworkaround.Verified:     {from: "tools/capi-cabpk", as: "manager"},
+	"registry.k8s.io/cluster-api/kubeadm-control-plane-controller:" + capiworkaround.Verified: {from: "tools/capi-kcp", as: "manager"},
+	"ghcr.io/rancher-sandbox/cluster-api-provider-elemental:" + tag:                           {from: "manager", as: "manager"},
 }
 
 // packImages writes all images into an archive.
