@@ -26,21 +26,17 @@ const FirstOSInterval = 20 * time.Second
 // Its machine may be given another OS, since the host is no node, and does nothing that another order would disturb. A host that goes on well gets the
 // OS that it was told to, and the one that is wanted by then by an update of Cluster API.
 func FailsFirstOS(machine *clusterv1.Machine, host *infrav1.ElementalHost) bool {
-	if machine == nil || !machine.DeletionTimestamp.IsZero() || owner.IsUpdating(machine) || machine.Status.NodeRef.IsDefined() ||
-		!hoststate.Installed(host) || hoststate.Bootstrapped(host) {
-		return false
-	}
-	attempt := hoststate.IdleAttempt(host)
+	return machine != nil && machine.DeletionTimestamp.IsZero() && !owner.IsUpdating(machine) && !machine.Status.NodeRef.IsDefined() &&
+		hoststate.Installed(host) && !hoststate.Bootstrapped(host) && hasFailed(host, hoststate.IdleAttempt(host))
+}
+
+// hasFailed reports whether an attempt on a host has not succeeded, or cannot go on.
+func hasFailed(host *infrav1.ElementalHost, attempt string) bool {
 	if status := host.Status.Upgrade; status != nil && status.Attempt == attempt {
-		switch status.Phase {
-		case infrav1.HostUpgradeRolledBack, infrav1.HostUpgradeFailed:
-			return true
-		case infrav1.HostUpgradeFetching:
-			return status.Message != ""
-		}
-		return false
+		isAway := status.Phase == infrav1.HostUpgradeFetching && status.Message != ""
+		return isAway || status.Phase == infrav1.HostUpgradeRolledBack || status.Phase == infrav1.HostUpgradeFailed
 	}
-	last, outcome, _ := hoststate.LastOutcome(host) // the agent forgets an attempt, for example when the host is reinstalled by hand
+	last, outcome, _ := hoststate.LastOutcome(host) // for agents that have forgotten the attempt
 	return last != "" && last == attempt && (outcome == infrav1.InPlaceUpgradeRolledBack || outcome == infrav1.InPlaceUpgradeFailed)
 }
 
