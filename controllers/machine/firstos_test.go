@@ -43,6 +43,21 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 		GinkgoHelper()
 		is(ctx, infrav1.HostUpgradeRolledBack, "")
 	}
+	// isForgotten has the host fall back, which is recorded only, and sets the trigger.
+	isForgotten := func(ctx SpecContext, trigger string) {
+		GinkgoHelper()
+		Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
+		update(ctx, host, func() {
+			hoststate.RecordOutcome(host, &infrav1.HostUpgradeStatus{Attempt: hoststate.IdleAttempt(host)}, infrav1.InPlaceUpgradeRolledBack)
+			host.Labels[infrav1.InPlaceUpgradeLabel] = trigger
+		}, false)
+	}
+	// wantsClone makes t2 a clone.
+	wantsClone := func(ctx SpecContext) {
+		GinkgoHelper()
+		clone := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
+		update(ctx, clone, func() { clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"} }, false)
+	}
 	looks := func(ctx SpecContext) {
 		GinkgoHelper()
 		w.ownedBy(ctx, set, "m1")
@@ -59,22 +74,14 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 		Entry("where the host fell back", fails, "oci://os:v2"),
 		Entry("where the attempt failed", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeFailed, "no space") }, "oci://os:v2"),
 		Entry("where the image cannot be fetched", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeFetching, "the registry is away") }, "oci://os:v2"),
-		Entry("where the attempt failed, and the agent has forgotten it", func(ctx SpecContext) {
-			Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
-			update(ctx, host, func() {
-				status := &infrav1.HostUpgradeStatus{Attempt: hoststate.IdleAttempt(host)}
-				hoststate.RecordOutcome(host, status, infrav1.InPlaceUpgradeRolledBack)
-			}, false)
-		}, "oci://os:v2"),
+		Entry("where the host fell back, and the agent has forgotten it", func(ctx SpecContext) { isForgotten(ctx, "") }, "oci://os:v2"),
 		Entry("of the template that was patched since its clone was made", func(ctx SpecContext) {
 			w.template(ctx, "source", "oci://os:v3")
-			clone := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
-			update(ctx, clone, func() { clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"} }, false)
+			wantsClone(ctx)
 			fails(ctx)
 		}, "oci://os:v3"),
 		Entry("of a clone whose source is gone", func(ctx SpecContext) {
-			clone := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
-			update(ctx, clone, func() { clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"} }, false)
+			wantsClone(ctx)
 			fails(ctx)
 		}, "oci://os:v2"),
 	)
@@ -90,6 +97,7 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 		Entry("while the host writes it", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeApplying, "") }),
 		Entry("while the host assesses it", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeAssessing, "waiting for a unit") }),
 		Entry("once the host runs it, and is being bootstrapped", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeSucceeded, "") }),
+		Entry("while a person has it tried again", func(ctx SpecContext) { isForgotten(ctx, infrav1.InPlaceUpgradePending) }),
 		Entry("while the host has failed with another one only", func(ctx SpecContext) {
 			w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
 				s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "idle-other", Phase: infrav1.HostUpgradeRolledBack}

@@ -27,17 +27,18 @@ const FirstOSInterval = 20 * time.Second
 // OS that it was told to, and the one that is wanted by then by an update of Cluster API.
 func FailsFirstOS(machine *clusterv1.Machine, host *infrav1.ElementalHost) bool {
 	return machine != nil && machine.DeletionTimestamp.IsZero() && !owner.IsUpdating(machine) && !machine.Status.NodeRef.IsDefined() &&
-		hoststate.Installed(host) && !hoststate.Bootstrapped(host) && hasFailed(host, hoststate.IdleAttempt(host))
+		hoststate.Installed(host) && !hoststate.Bootstrapped(host) && hasFailed(host)
 }
 
-// hasFailed reports whether an attempt on a host has not succeeded, or cannot go on.
-func hasFailed(host *infrav1.ElementalHost, attempt string) bool {
-	if status := host.Status.Upgrade; status != nil && status.Attempt == attempt {
+// hasFailed reports whether a host has not got the OS that it has to run, and nobody has asked for another try.
+func hasFailed(host *infrav1.ElementalHost) bool {
+	if status := hoststate.OSStatus(host); status != nil {
 		isAway := status.Phase == infrav1.HostUpgradeFetching && status.Message != ""
 		return isAway || status.Phase == infrav1.HostUpgradeRolledBack || status.Phase == infrav1.HostUpgradeFailed
 	}
 	last, outcome, _ := hoststate.LastOutcome(host) // for agents that have forgotten the attempt
-	return last != "" && last == attempt && (outcome == infrav1.InPlaceUpgradeRolledBack || outcome == infrav1.InPlaceUpgradeFailed)
+	return last != "" && last == hoststate.IdleAttempt(host) && !hoststate.Pending(host) &&
+		(outcome == infrav1.InPlaceUpgradeRolledBack || outcome == infrav1.InPlaceUpgradeFailed)
 }
 
 // FollowOwner gives a machine whose host FailsFirstOS the OS that is wanted of it by now, and reports whether that is another. The caller writes the

@@ -103,7 +103,8 @@ func (u *upgrade) expectFreed(ctx context.Context, writes int) {
 	GinkgoHelper()
 	u.expectReplaced(ctx)
 	suite.ExpectOneServes(ctx, cluster)
-	Eventually(cluster.Nodes, patience, look).WithContext(ctx).ShouldNot(ContainElement(HaveField("Name", u.worker.Node)), "the Node of the former Machine is gone")
+	Eventually(cluster.Nodes, patience, look).WithContext(ctx).Should(And(
+		HaveLen(2), Not(ContainElement(HaveField("Name", u.worker.Node)))), "the Node of the former Machine is gone, and that of the next and the external one are there")
 	finished, _ := suite.Writes(u.host, u.began)
 	Expect(finished).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")
 	expectNextSucceeds(ctx)
