@@ -103,8 +103,12 @@ tools-nodes: ## Build what hosts with real nodes need besides: the kubelet and k
 	@$(BUILD_TOOLS) nodes
 
 .PHONY: tools-pods
-tools-pods: tools-nodes ## Build what a node with Services needs besides: kube-proxy
+tools-pods: tools-nodes ## Build what a node with Services needs besides: kube-proxy and CoreDNS
 	@$(BUILD_TOOLS) pods
+
+.PHONY: tools-vip
+tools-vip: ## Build what announces the address of a control plane: kube-vip
+	@$(BUILD_TOOLS) vip
 
 .PHONY: build
 build: ## Build bin/manager, bin/elemental-agent and bin/elemental-bundle (VERSION=..., GIT_COMMIT=...)
@@ -232,8 +236,7 @@ test-native: build ## Run the agent with the real elemental CLI: needs root, loo
 NODES_LABELS ?= !short
 
 .PHONY: test-nodes
-test-nodes: nodes-packages tools tools-nodes lab-binaries ## Upgrade nodes with real systemd, containerd and kubelet: needs root, cgroup v1, ELEMENTAL_BIN; installs Debian packages, see docs/testing.md
-	go build -ldflags '-s -w' -o bin/lab/pod ./test/nodes/pod
+test-nodes: nodes-packages tools tools-nodes lab-binaries nspawn-binaries ## Upgrade nodes with real systemd, containerd and kubelet: needs root, cgroup v1, ELEMENTAL_BIN; installs Debian packages, see docs/testing.md
 	hack/test/suite.sh ./test/nodes -ginkgo.label-filter='$(NODES_LABELS)' $(GINKGO_FLAGS)
 
 .PHONY: test-nodes-short
@@ -243,6 +246,10 @@ test-nodes-short: ## The same with one node, a good and a bad image, in four min
 .PHONY: nodes-packages
 nodes-packages:
 	@hack/test/nodes-packages.sh
+
+.PHONY: nspawn-binaries
+nspawn-binaries:
+	go build -ldflags '-s -w' -o bin/lab/ ./test/nspawn/cmd/...
 
 .PHONY: test-boot
 test-boot: boot-packages tools build ## Upgrade a virtual machine that boots through GRUB (CUTS=20: only cut its power, that often; FIRMWARE=uefi): needs root, ELEMENTAL_BIN; installs Debian packages, see docs/testing.md
@@ -254,10 +261,8 @@ boot-packages:
 	@hack/test/boot-packages.sh
 
 .PHONY: test-pods
-test-pods: pods-packages tools tools-pods tools-certmanager lab-binaries ## Install the release by clusterctl, with all managers as Pods on a real node: needs root, cgroup v1; installs Debian packages, see docs/testing.md
-	go build -ldflags '-s -w' -o bin/lab/pod ./test/nodes/pod
+test-pods: pods-packages tools tools-pods tools-certmanager lab-binaries nspawn-binaries ## Install the release by clusterctl, with all managers as Pods on a real node: needs root, cgroup v1; installs Debian packages, see docs/testing.md
 	go build -ldflags '-s -w' -o bin/lab/greeter ./test/pods/greeter
-	go build -ldflags '-s -w' -o bin/lab/clusterdns ./test/pods/clusterdns
 	hack/test/suite.sh ./test/pods $(GINKGO_FLAGS)
 
 .PHONY: pods-packages

@@ -16,7 +16,9 @@ CERTMANAGER_TOOLS="cert-manager"
 # For hosts with a real kubelet (make test-nodes); built only when asked for.
 NODES_TOOLS="kubelet kubeadm"
 # For a node with Services (make test-pods); built only when asked for.
-PODS_TOOLS="kube-proxy"
+PODS_TOOLS="kube-proxy coredns"
+# For a control plane whose address kube-vip announces (make test-e2e-nodes); built only when asked for.
+VIP_TOOLS="kube-vip"
 
 # describe_tool NAME sets TOOL_MODULE (a folder beside this file), TOOL_PACKAGE and TOOL_LDFLAGS.
 describe_tool() {
@@ -32,6 +34,8 @@ describe_tool() {
     kube-proxy)
       TOOL_MODULE=kubeproxy TOOL_PACKAGE=k8s.io/kubernetes/cmd/kube-proxy
       stamp_version k8s.io/component-base/version "$(pinned_version kubeproxy k8s.io/kubernetes)" ;;
+    coredns) TOOL_MODULE=coredns TOOL_PACKAGE=./cmd/coredns ;;
+    kube-vip) TOOL_MODULE=kubevip TOOL_PACKAGE=github.com/kube-vip/kube-vip ;;
     capi-core) describe_capi_tool core ;;
     capi-cabpk) describe_capi_tool bootstrap/kubeadm ;;
     capi-kcp) describe_capi_tool controlplane/kubeadm ;;
@@ -51,7 +55,7 @@ describe_tool() {
       add_ldflag main.commit module
       add_ldflag main.date 1970-01-01T00:00:00Z ;;
     *)
-      echo "hack/tools: no tool is called \"$1\"; known are: lab dev kubevirt kubevirt-operator certmanager nodes pods all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS $PODS_TOOLS" >&2
+      echo "hack/tools: no tool is called \"$1\"; known are: lab dev kubevirt kubevirt-operator certmanager nodes pods vip all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS $PODS_TOOLS $VIP_TOOLS" >&2
       return 1 ;;
   esac
 }
@@ -97,7 +101,8 @@ expand_tools() {
       certmanager) echo "$CERTMANAGER_TOOLS" ;;
       nodes) echo "$NODES_TOOLS" ;;
       pods) echo "$PODS_TOOLS" ;;
-      all) echo "$LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS $PODS_TOOLS" ;;
+      vip) echo "$VIP_TOOLS" ;;
+      all) echo "$LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS $PODS_TOOLS $VIP_TOOLS" ;;
       *) echo "$name" ;;
     esac
   done

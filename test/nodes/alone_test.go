@@ -18,6 +18,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
+// components are the static Pods of a control plane.
+var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
 var _ = Describe("A control plane of one real node", Ordered, func() {
 	var plane *alone
 
@@ -26,7 +29,7 @@ var _ = Describe("A control plane of one real node", Ordered, func() {
 	It("is upgraded by driver Direct, and comes back with its data", func(ctx SpecContext) {
 		kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kept"}}
 		Expect(plane.kube.Create(ctx, kept)).To(Succeed())
-		good := push(ctx, theLab.Registry, "cp-v2", nil)
+		good := setup.Push(ctx, "cp-v2", nil)
 		Expect(plane.PatchControlPlaneImage(ctx, good)).To(Succeed())
 		attempt, err := plane.AwaitEnd(ctx, good, infrav1.UpgradeSucceeded)
 		Expect(err).NotTo(HaveOccurred())
@@ -34,13 +37,13 @@ var _ = Describe("A control plane of one real node", Ordered, func() {
 		Expect(plane.AwaitRolledOut(ctx, scenario.ControlPlaneTemplate)).To(Succeed())
 		Eventually(plane.available).WithContext(ctx).Should(BeTrue())
 
-		Expect(plane.host.boots.Load()).To(BeEquivalentTo(3), "installation, bootstrap, upgrade")
+		Expect(plane.host.Boots.Load()).To(BeEquivalentTo(3), "installation, bootstrap, upgrade")
 		node := &corev1.Node{}
 		Expect(plane.kube.Get(ctx, client.ObjectKey{Name: attempt.Status.NodeName}, node)).To(Succeed())
 		Expect(node.Status.NodeInfo.OSImage).To(Equal("cp-v2"))
 		Expect(node.Spec.Unschedulable).To(BeFalse())
 		Expect(plane.kube.Get(ctx, client.ObjectKeyFromObject(kept), kept)).To(Succeed())
-		triggered := audit.Triggered(suite.Audit(theLab.Management))[plane.host.name]
+		triggered := audit.Triggered(suite.Audit(theLab.Management))[plane.host.Name]
 		Expect(triggered).To(HaveLen(1))
 		for _, component := range components {
 			Eventually(plane.started).WithContext(ctx).WithArguments(component, node.Name).Should(HaveField("Time", BeTemporally(">", triggered[0].From)), component)

@@ -3,14 +3,16 @@
 
 package nodes
 
+import "github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
+
 // failingUnit is an image with a unit that fails at each boot.
-var failingUnit = osFiles{
+var failingUnit = nspawn.Files{
 	"usr/lib/systemd/system/broken.service":                     "[Service]\nType=oneshot\nExecStart=/bin/false\n",
 	"etc/systemd/system/multi-user.target.wants/broken.service": "->/usr/lib/systemd/system/broken.service",
 }
 
 // endingKubelet is an image whose kubelet ends at once, again and again.
-var endingKubelet = osFiles{"usr/bin/kubelet": "#!/bin/sh\nexit 1\n"}
+var endingKubelet = nspawn.Files{"usr/bin/kubelet": "#!/bin/sh\nexit 1\n"}
 
 // withoutNetwork is an image that does not configure the uplink. No unit fails.
-var withoutNetwork = osFiles{"usr/lib/systemd/system/systemd-networkd.service": "->/dev/null"}
+var withoutNetwork = nspawn.Files{"usr/lib/systemd/system/systemd-networkd.service": "->/dev/null"}

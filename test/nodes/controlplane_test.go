@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"path/filepath"
-	"strings"
 	"text/template"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,10 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
 )
 
 const (
@@ -29,14 +28,12 @@ const (
 	apiPort = 6443
 	// administrator is the user that kubeadm calls so.
 	administrator = "kubernetes-admin"
-	// kubeletConfiguration of all hosts, as far as it is not kubeadm's.
-	kubeletConfiguration = "testdata/kubelet.yaml"
 )
 
 // alone is a cluster of one host, whose control plane are static Pods of its kubelet.
 type alone struct {
 	*scenario.Cluster
-	host *host
+	host *nspawn.Host
 	// kube is a client to its API server.
 	kube client.Client
 }
@@ -48,8 +45,7 @@ func newAlone(ctx context.Context) *alone {
 	made.Cluster = suite.NewCluster(ctx, theLab, scenario.Options{
 		Name: aloneName, Pools: []scenario.Pool{{Name: scenario.Template}}, Spare: 1, Patience: patience, AssessmentTimeout: assessmentTimeout,
 		Hosts: func(_ context.Context, c *scenario.Cluster, agentConfig []byte) error {
-			ports := []int{portOf(theLab.ElementalAPI()), portOf(theLab.Registry.Host())}
-			made.host = newHost(machine{name: c.HostName(1), number: aloneNumber, installed: c.Image, agentConfig: agentConfig, ports: ports})
+			made.host = setup.NewHost(c.HostName(1), aloneNumber, c.Image, agentConfig)
 			return nil
 		},
 		Unconnected: true,
@@ -66,15 +62,13 @@ func manifest(c *scenario.Cluster) string {
 	GinkgoHelper()
 	parsed, err := template.ParseFiles("testdata/alone.yaml.tmpl")
 	Expect(err).NotTo(HaveOccurred())
-	kubelet, err := yaml.YAMLToJSON([]byte(read(kubeletConfiguration)))
-	Expect(err).NotTo(HaveOccurred())
 	text := &bytes.Buffer{}
 	Expect(parsed.Execute(text, map[string]any{
-		"Name": aloneName, "ControlPlane": scenario.ControlPlane, "Address": address(aloneNumber), "Port": apiPort, "Image": c.Image.URI(),
-		"KubernetesVersion": scenario.KubernetesVersion, "PreflightErrors": preflightErrors, "KubeletConfiguration": strings.TrimSpace(string(kubelet)),
+		"Name": aloneName, "ControlPlane": scenario.ControlPlane, "Address": nspawn.Address(aloneNumber), "Port": apiPort, "Image": c.Image.URI(),
+		"KubernetesVersion": scenario.KubernetesVersion, "PreflightErrors": preflightErrors,
 	})).To(Succeed())
 	file := filepath.Join(GinkgoT().TempDir(), "alone.yaml")
-	write(file, text.String())
+	nspawn.Write(file, text.String())
 	return file
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
 )
 
 // preflightErrors of kubeadm on a host in a container with cgroup v1.
@@ -23,7 +25,7 @@ func completeInit(of *kube.Cluster) {
 	kubeconfig, err := of.WriteKubeconfig(administrator)
 	Expect(err).NotTo(HaveOccurred())
 	config := filepath.Join(GinkgoT().TempDir(), "kubeadm.yaml")
-	write(config, fmt.Sprintf(`apiVersion: kubeadm.k8s.io/v1beta4
+	nspawn.Write(config, fmt.Sprintf(`apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 localAPIEndpoint:
   advertiseAddress: %[4]s # kubeadm refuses one of the loopback interface
@@ -34,10 +36,9 @@ apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
 controlPlaneEndpoint: %[1]s:%[2]d
 kubernetesVersion: %[3]s
----
-`, of.Host(), of.Port(), scenario.KubernetesVersion, gateway(1))+read(kubeletConfiguration))
+`, of.Host(), of.Port(), scenario.KubernetesVersion, nspawn.Gateway))
 	for _, phase := range [][]string{{"upload-config", "all"}, {"bootstrap-token"}} {
 		command := append([]string{"init", "phase"}, phase...)
-		GinkgoWriter.Println(run(built("tools/kubeadm"), append(command, "--config="+config, "--kubeconfig="+kubeconfig)...))
+		GinkgoWriter.Println(nspawn.Run(setup.Built("tools/kubeadm"), append(command, "--config="+config, "--kubeconfig="+kubeconfig)...))
 	}
 }

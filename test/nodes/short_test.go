@@ -15,12 +15,12 @@ var _ = Describe("One real node", Ordered, Label(shortLabel), func() {
 	It("is upgraded to a good image", func(ctx SpecContext) {
 		before, err := cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		boots, bootID := allBoots(), readNode(ctx, hosts[0].name).Status.NodeInfo.BootID
-		good := push(ctx, theLab.Registry, "v2", nil)
+		boots, bootID := allBoots(), readNode(ctx, hosts[0].Name).Status.NodeInfo.BootID
+		good := setup.Push(ctx, "v2", nil)
 		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
 		Expect(allBoots()-boots).To(BeEquivalentTo(len(hosts)), "one reboot each")
-		after := readNode(ctx, hosts[0].name)
+		after := readNode(ctx, hosts[0].Name)
 		Expect(after.Status.NodeInfo.OSImage).To(Equal("v2"))
 		Expect(after.Status.NodeInfo.BootID).NotTo(Equal(bootID))
 		Expect(cluster.Identities(ctx)).To(Equal(before))
@@ -28,7 +28,7 @@ var _ = Describe("One real node", Ordered, Label(shortLabel), func() {
 
 	It("falls back from a bad one", func(ctx SpecContext) {
 		boots := allBoots()
-		bad := push(ctx, theLab.Registry, "v3-unit", failingUnit)
+		bad := setup.Push(ctx, "v3-unit", failingUnit)
 		Expect(cluster.PatchImage(ctx, bad)).To(Succeed())
 		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())

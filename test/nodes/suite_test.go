@@ -4,12 +4,7 @@
 package nodes
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
+	"maps"
 	"testing"
 	"time"
 
@@ -18,7 +13,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
 )
 
 const (
@@ -27,26 +22,18 @@ const (
 	// assessmentTimeout is what a bad image takes whose kubelet or network does not start.
 	assessmentTimeout = 90 * time.Second
 	look              = 200 * time.Millisecond
-	// binEnv is the environment variable with the path of the elemental toolkit's CLI.
-	binEnv = "ELEMENTAL_BIN"
+	// Images of Pods.
+	webImage = "registry.example.com/web:1"
+	// stubbornImage ignores SIGTERM.
+	stubbornImage = "localhost/stubborn:1"
+	// recorderImage notes its starts and ends in /record.
+	recorderImage = "localhost/recorder:1"
 )
 
 var (
 	theLab *lab.Lab
-	// root of the repository.
-	root string
+	setup  *nspawn.Setup
 )
-
-// TestMain lets the test binary be GRUB of the hosts.
-func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) != grubName {
-		os.Exit(m.Run())
-	}
-	if err := choose(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
 
 func TestNodes(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -56,59 +43,30 @@ func TestNodes(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	if missing := missingHere(); missing != "" {
+	if missing := nspawn.MissingForHosts(); missing != "" {
 		Skip("the suite on real nodes is skipped: " + missing)
 	}
-	var err error
-	root, err = repository.Root()
-	Expect(err).NotTo(HaveOccurred())
-	lock()
-	prepareTree()
-	prepareSoftware()
+	nspawn.LockHosts()
+	setup = nspawn.New(nspawn.Options{Images: images(), Hosts: true})
 	theLab = suite.StartLab(ctx, lab.Options{WithoutKwok: true})
+	setup.Connect(theLab.Registry, theLab.Workload.Port(), nspawn.PortOf(theLab.ElementalAPI()))
 	completeInit(theLab.Workload)
 	startCluster(ctx)
 })
 
 var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
-// missingHere describes what this machine lacks.
-func missingHere() string {
-	if os.Getenv(binEnv) == "" {
-		return binEnv + " is not set to the CLI of the elemental toolkit"
-	}
-	if os.Getuid() != 0 {
-		return "it needs root, for mounts, namespaces and control groups"
-	}
-	for _, file := range []string{"/dev/loop-control", "/sys/fs/cgroup/memory/cgroup.procs"} {
-		if _, err := os.Stat(file); err != nil {
-			return "it needs loop devices and cgroup v1: " + err.Error()
-		}
-	}
-	if attached, err := exec.Command("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").Output(); err != nil || strings.Contains(string(attached), "COS_STATE") {
-		return "loop devices of a run that was killed are attached, which the CLI would write to: detach them with losetup -d\n" + string(attached)
-	}
-	for _, name := range []string{"systemd-nspawn", "containerd", "runc", "dbus-daemon", "ip", "iptables", "rsync", "mke2fs", "mksquashfs", "grub-editenv"} {
-		if _, err := exec.LookPath(name); err != nil {
-			return err.Error() + "; hack/test/nodes-packages.sh installs Debian's packages"
-		}
-	}
-	return ""
-}
-
-// lock waits until no other suite with the real CLI runs: the CLI treats any snapshot that is attached to a loop device as its own.
-func lock() {
+// images of Pods; those of a control plane where one is made.
+func images() map[string]nspawn.Program {
 	GinkgoHelper()
-	file, err := os.OpenFile(filepath.Join(os.TempDir(), "elemental-native.lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(file.Close)
-	Expect(syscall.Flock(int(file.Fd()), syscall.LOCK_EX)).To(Succeed())
-}
-
-// built is a program of this repository or of its tools.
-func built(name string) string {
-	GinkgoHelper()
-	path := filepath.Join(root, "bin", name)
-	Expect(path).To(BeARegularFile(), "run make tools tools-nodes lab-binaries")
-	return path
+	found := map[string]nspawn.Program{}
+	for name, command := range map[string][]string{
+		nspawn.PauseImage: nil, webImage: nil, stubbornImage: {"/pod", "stubborn"}, recorderImage: {"/pod", "record", "/record/file"},
+	} {
+		found[name] = nspawn.Program{From: "lab/pod", As: "/pod", Command: command}
+	}
+	if !isShort() {
+		maps.Copy(found, nspawn.ControlPlaneImages("../../bin/tools/kubeadm"))
+	}
+	return found
 }

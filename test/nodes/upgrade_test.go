@@ -19,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
 )
 
 var _ = Describe("Real nodes", Ordered, func() {
@@ -35,14 +36,14 @@ var _ = Describe("Real nodes", Ordered, func() {
 		var err error
 		before, err = cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		web, stubborn, records = spreadWeb(ctx), stubbornOn(ctx, hosts[len(hosts)-1].name), recorder(ctx)
+		web, stubborn, records = spreadWeb(ctx), stubbornOn(ctx, hosts[len(hosts)-1].Name), recorder(ctx)
 		awaitWorkloads(ctx, web, stubborn, records)
 		stubborns, recordsSeen = followPods(ctx, "stubborn"), followPods(ctx, "recorder")
 		bootIDs = map[string]string{}
 		for _, each := range hosts {
-			bootIDs[each.name] = readNode(ctx, each.name).Status.NodeInfo.BootID
+			bootIDs[each.Name] = readNode(ctx, each.Name).Status.NodeInfo.BootID
 		}
-		good = push(ctx, theLab.Registry, "v2", nil)
+		good = setup.Push(ctx, "v2", nil)
 	})
 
 	It("are not drained as long as a PodDisruptionBudget forbids it", func(ctx SpecContext) {
@@ -52,7 +53,7 @@ var _ = Describe("Real nodes", Ordered, func() {
 		Expect(audit.RefusedEvictions(suite.Audit(theLab.Workload))).NotTo(BeEmpty())
 		triggered := audit.Triggered(suite.Audit(theLab.Management))
 		for _, each := range hosts {
-			Expect(triggered).NotTo(HaveKey(each.name))
+			Expect(triggered).NotTo(HaveKey(each.Name))
 		}
 		Expect(readyPods(ctx, web)).To(BeEquivalentTo(len(hosts)))
 	})
@@ -67,19 +68,19 @@ var _ = Describe("Real nodes", Ordered, func() {
 		cordons := audit.Cordons(suite.Audit(theLab.Workload))
 		Expect(audit.MaxOverlap(cordons)).To(Equal(1), "one node at a time")
 		for _, each := range hosts {
-			Expect(each.boots.Load()).To(BeEquivalentTo(3), "installation, bootstrap, upgrade")
-			after := readNode(ctx, each.name)
+			Expect(each.Boots.Load()).To(BeEquivalentTo(3), "installation, bootstrap, upgrade")
+			after := readNode(ctx, each.Name)
 			Expect(after.Status.NodeInfo.OSImage).To(Equal("v2"))
-			Expect(after.Status.NodeInfo.BootID).NotTo(Equal(bootIDs[each.name]))
+			Expect(after.Status.NodeInfo.BootID).NotTo(Equal(bootIDs[each.Name]))
 			Expect(after.Spec.Unschedulable).To(BeFalse())
-			Expect(cordons[each.name]).To(HaveLen(1), each.name)
+			Expect(cordons[each.Name]).To(HaveLen(1), each.Name)
 		}
 		Expect(audit.Budgets(suite.Audit(theLab.Workload))).To(HaveKeyWithValue("default/web", HaveField("Minimum", BeEquivalentTo(len(hosts)))))
 		Expect(cluster.Identities(ctx)).To(Equal(before))
 	})
 
 	It("are rebooted once a Pod that ignores SIGTERM has been killed after its grace period, and soon then", func() {
-		node := hosts[len(hosts)-1].name
+		node := hosts[len(hosts)-1].Name
 		_, gone := stubborns.on(node)
 		Expect(gone).To(HaveLen(1))
 		Expect(gone[0].Status.ContainerStatuses).To(HaveExactElements(HaveField("State.Terminated.ExitCode", BeEquivalentTo(killed))))
@@ -96,12 +97,12 @@ var _ = Describe("Real nodes", Ordered, func() {
 	It("keep hostPath volumes, shut their Pods down, and are uncordoned once the Pods of DaemonSets are Ready", func(ctx SpecContext) {
 		cordons, triggered := audit.Cordons(suite.Audit(theLab.Workload)), audit.Triggered(suite.Audit(theLab.Management))
 		for _, each := range hosts {
-			there, _ := recordsSeen.on(each.name)
+			there, _ := recordsSeen.on(each.Name)
 			Expect(there).To(HaveLen(1))
 			Expect(record(ctx, &there[0])).To(Equal([]string{"started", "ended"}), "of the boot before")
-			ready, uncordoned := readySince(&there[0]), cordons[each.name][0].To
-			GinkgoWriter.Println(each.name, "triggered", triggered[each.name][0].From, "ready", ready, "uncordoned", uncordoned)
-			Expect(ready).To(And(BeTemporally(">", triggered[each.name][0].From), BeTemporally("<=", uncordoned)))
+			ready, uncordoned := readySince(&there[0]), cordons[each.Name][0].To
+			GinkgoWriter.Println(each.Name, "triggered", triggered[each.Name][0].From, "ready", ready, "uncordoned", uncordoned)
+			Expect(ready).To(And(BeTemporally(">", triggered[each.Name][0].From), BeTemporally("<=", uncordoned)))
 		}
 	})
 
@@ -119,16 +120,16 @@ var _ = Describe("Real nodes", Ordered, func() {
 		Eventually(cluster.Upgrade).WithContext(ctx).WithArguments("gated").Should(HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded))
 	})
 
-	DescribeTable("fall back from an image", func(ctx SpecContext, version string, files osFiles, why string) {
+	DescribeTable("fall back from an image", func(ctx SpecContext, version string, files nspawn.Files, why string) {
 		boots := allBoots()
-		bad := push(ctx, theLab.Registry, version, files)
+		bad := setup.Push(ctx, version, files)
 		Expect(cluster.PatchImage(ctx, bad)).To(Succeed())
 		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(attempt.Status.Message).To(ContainSubstring(why))
 		Expect(allBoots()-boots).To(BeEquivalentTo(2), "one host there and back, and no other")
 		for _, each := range hosts {
-			Eventually(readNode).WithContext(ctx).WithArguments(each.name).Should(And(
+			Eventually(readNode).WithContext(ctx).WithArguments(each.Name).Should(And(
 				HaveField("Status.NodeInfo.OSImage", "v2"), HaveField("Spec.Unschedulable", false)))
 		}
 		awaitWorkloads(ctx, web, stubborn, records)
@@ -158,7 +159,7 @@ func record(ctx context.Context, pod *corev1.Pod) ([]string, error) {
 func allBoots() int32 {
 	sum := int32(0)
 	for _, each := range hosts {
-		sum += each.boots.Load()
+		sum += each.Boots.Load()
 	}
 	return sum
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
 )
 
 const (
@@ -27,10 +28,7 @@ const (
 // install installs cert-manager's controllers and, with "clusterctl init", the release.
 func (n *podNode) install(ctx context.Context) {
 	GinkgoHelper()
-	n.kubectl(ctx, "apply", "--server-side", "--filename", filepath.Join(root, "bin/manifests/cert-manager-crds.yaml"))
-	n.kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all")
-	n.kubectl(ctx, "apply", "--filename", "testdata/cert-manager.yaml")
-	n.awaitDeployment(ctx, "cert-manager", "cert-manager")
+	setup.InstallCertManager(ctx, lab.AdminKubeconfig(n.Cluster))
 	n.clusterctl(ctx, "init", "--infrastructure", "elemental", "--runtime-extension", "elemental", "--wait-providers")
 	n.kubectl(ctx, "apply", "--filename", "testdata/stand-in.yaml")
 }
@@ -39,13 +37,13 @@ func (n *podNode) install(ctx context.Context) {
 func (n *podNode) clusterctl(ctx context.Context, args ...string) {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
-	suite.WriteRepository(ctx, root, dir, tag)
-	command := exec.CommandContext(ctx, built("tools/clusterctl"), append([]string{"--config", filepath.Join(dir, "clusterctl.yaml")}, args...)...)
+	suite.WriteRepository(ctx, setup.Root(), dir, tag)
+	command := exec.CommandContext(ctx, setup.Built("tools/clusterctl"), append([]string{"--config", filepath.Join(dir, "clusterctl.yaml")}, args...)...)
 	command.Env = []string{
 		"EXP_RUNTIME_SDK=true", "EXP_IN_PLACE_UPDATES=true", "CLUSTER_TOPOLOGY=true",
-		fmt.Sprintf("ELEMENTAL_API_ENDPOINT=%s:%d", apiAddress, apiPort), "ELEMENTAL_API_IP=" + apiAddress,
+		fmt.Sprintf("ELEMENTAL_API_ENDPOINT=%s:%d", nspawn.SharedAddress, apiPort), "ELEMENTAL_API_IP=" + nspawn.SharedAddress,
 		"ELEMENTAL_API_SERVICE_TYPE=NodePort", fmt.Sprintf("ELEMENTAL_API_NODE_PORT=%d", apiPort),
-		"KUBECONFIG=" + lab.AdminKubeconfig(n.cluster), "HOME=" + dir, "XDG_CONFIG_HOME=" + dir,
+		"KUBECONFIG=" + lab.AdminKubeconfig(n.Cluster), "HOME=" + dir, "XDG_CONFIG_HOME=" + dir,
 		"PATH=" + os.Getenv("PATH"), "CLUSTERCTL_DISABLE_VERSIONCHECK=true",
 	}
 	GinkgoWriter.Println("$ clusterctl", strings.Join(args, " "))

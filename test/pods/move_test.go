@@ -16,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
 )
 
 // authority is the Secret with the CA that hosts pin.
@@ -24,7 +25,7 @@ var authority = client.ObjectKey{Namespace: lab.ManagerNamespace, Name: "element
 // prepareInside installs all managers in the workload cluster, as docs/move.md says.
 func prepareInside(ctx context.Context, cluster *scenario.Cluster) {
 	GinkgoHelper()
-	inside.start(theLab.Workload)
+	setup.StartNode(&inside.Node, theLab.Workload)
 	inside.kubectl(ctx, "taint", "node", cluster.HostName(1), "lab=simulated:NoSchedule") // no Pods run there
 	inside.await(ctx)
 	inside.kubectl(ctx, "create", "namespace", authority.Namespace)
@@ -39,9 +40,9 @@ func prepareInside(ctx context.Context, cluster *scenario.Cluster) {
 func (n *podNode) moveTo(ctx context.Context, to *podNode, moved *scenario.Cluster) {
 	GinkgoHelper()
 	Expect(moved.Lab.CreateNamespace(ctx, moved.Namespace())).To(Succeed())
-	n.clusterctl(ctx, "move", "--namespace", moved.Namespace(), "--to-kubeconfig", lab.AdminKubeconfig(to.cluster))
+	n.clusterctl(ctx, "move", "--namespace", moved.Namespace(), "--to-kubeconfig", lab.AdminKubeconfig(to.Cluster))
 	Expect(moved.Lab.InitializeControlPlane(ctx, moved.Namespace(), moved.Options.Name)).To(Succeed())
-	to.answer()
+	nspawn.Answer(to.Address)
 	n.kubectl(ctx, "delete", "elementalhosts", "--all", "--namespace", moved.Namespace()) // of a host that called meanwhile
 	Expect(n.kubectl(ctx, "get", "clusters,machines,elementalclusters,elementalmachines,elementalhosts,elementalregistrations",
 		"--namespace", moved.Namespace(), "--output", "name")).To(BeEmpty())

@@ -5,20 +5,18 @@ package pods
 
 import (
 	"context"
-	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
 )
 
 // await waits for the Node, and for DNS on it.
 func (n *podNode) await(ctx context.Context) {
 	GinkgoHelper()
-	Eventually(n.kubectl).WithContext(ctx).WithArguments("get", "nodes").Should(MatchRegexp(n.name + ` +Ready `))
-	manifest := filepath.Join(GinkgoT().TempDir(), "dns.yaml")
-	write(manifest, n.read("testdata/dns.yaml"))
-	n.kubectl(ctx, "apply", "--filename", manifest)
-	n.awaitDeployment(ctx, "kube-system", "clusterdns")
+	Eventually(n.kubectl).WithContext(ctx).WithArguments("get", "nodes").Should(MatchRegexp(n.Name + ` +Ready `))
+	setup.InstallDNS(ctx, &n.Node)
 }
 
 var _ = Describe("The Node", Ordered, func() {
@@ -29,6 +27,6 @@ var _ = Describe("The Node", Ordered, func() {
 		first.awaitDeployment(ctx, "default", "greeter")
 		kubectl(ctx, "wait", "--for=condition=Complete", "job/call", "--timeout", patience.String())
 		address := kubectl(ctx, "get", "service", "greeter", "--output", "jsonpath={.spec.clusterIP}")
-		Expect(run(built("lab/greeter"), "call", "http://"+address)).To(BeEmpty())
+		Expect(nspawn.Run(setup.Built("lab/greeter"), "call", "http://"+address)).To(BeEmpty())
 	})
 })

@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodes
+package nspawn
 
 import (
 	"errors"
@@ -27,45 +27,38 @@ const (
 	panicked = 100
 )
 
-// groups is the control group of all hosts.
-const groups = "elemental-nodes"
+const (
+	// groups is the control group of all hosts and Nodes.
+	groups = "elemental-nspawn"
+	// look is how often this package looks at what it waits for.
+	look = 200 * time.Millisecond
+	// grubChoice is the program that makes GRUB's choice.
+	grubChoice = "lab/grub"
+)
 
-// host is a machine on systemd-nspawn.
-type host struct {
-	name   string
+// Host is a machine with the disk of an installed host.
+type Host struct {
+	Name   string
+	setup  *Setup
 	number int
 	// dir has the backing files of its partitions.
 	dir   string
 	loops []string
 	init  *process.Process
-	boots atomic.Int32
+	// Boots counts how often it was powered on or rebooted.
+	Boots atomic.Int32
 	// off keeps the host from being powered on again when it goes down.
 	off  atomic.Bool
 	done chan struct{}
 }
 
-// machine describes a host.
-type machine struct {
-	name string
-	// number is in its addresses, and in the ids of its snapshots.
-	number      int
-	installed   image.Image
-	agentConfig []byte
-	// ports of the lab that it uses.
-	ports []int
-}
-
-// newHost installs a host from an image, connects it to ports of the lab and powers it on. It is switched off when the suite ends.
-func newHost(of machine) *host {
+// NewHost installs a host from an image and powers it on. Its number, from 1, is in its addresses and in the ids of its snapshots. It is switched off
+// at the end of the node of Ginkgo.
+func (s *Setup) NewHost(name string, number int, installed image.Image, agentConfig []byte) *Host {
 	GinkgoHelper()
-	h := &host{name: of.name, number: of.number, dir: GinkgoT().TempDir(), done: make(chan struct{})}
-	h.install(of.installed, of.agentConfig)
-	Expect(os.Symlink(software, filepath.Join(h.dir, "usr"))).To(Succeed())
-	self, err := os.Executable()
-	Expect(err).NotTo(HaveOccurred())
-	makeDirs(filepath.Join(h.dir, "bin"))
-	Expect(os.Symlink(self, filepath.Join(h.dir, "bin", grubName))).To(Succeed())
-	connect(h.name, h.number, of.ports...)
+	h := &Host{Name: name, setup: s, number: number, dir: GinkgoT().TempDir(), done: make(chan struct{})}
+	h.install(installed, agentConfig)
+	h.connect()
 	DeferCleanup(h.removeGroups)
 	h.attach()
 	DeferCleanup(h.detach)
@@ -75,21 +68,21 @@ func newHost(of machine) *host {
 	return h
 }
 
-func (h *host) powerOn() {
+func (h *Host) powerOn() {
 	GinkgoHelper()
-	script, err := filepath.Abs("testdata/boot.sh")
-	Expect(err).NotTo(HaveOccurred())
+	var err error
 	h.init, err = process.Start(process.Spec{
-		Name: h.name, Path: "/bin/bash", Args: []string{script}, LogDir: h.dir,
-		Env: []string{"HOST=" + h.dir, "NAME=" + h.name, "LOOPS=" + strings.Join(h.loops, " ")},
+		Name: h.Name, Path: "/bin/bash", Args: []string{h.setup.testdata("boot.sh")}, LogDir: h.dir, Env: []string{
+			"HOST=" + h.dir, "NAME=" + h.Name, "LOOPS=" + strings.Join(h.loops, " "), "USR=" + h.setup.usr, "GRUB=" + h.setup.Built(grubChoice), "GROUP=" + groups,
+		},
 	})
 	Expect(err).NotTo(HaveOccurred())
-	h.boots.Add(1)
+	h.Boots.Add(1)
 	go h.supervise()
 }
 
 // supervise boots the host again whenever it was rebooted or its kernel has panicked, until it is switched off.
-func (h *host) supervise() {
+func (h *Host) supervise() {
 	defer GinkgoRecover()
 	defer close(h.done)
 	for {
@@ -100,16 +93,16 @@ func (h *host) supervise() {
 			return
 		}
 		if !errors.As(ended, &exit) || (exit.ExitCode() != rebooted && exit.ExitCode() != panicked) {
-			Fail(fmt.Sprintf("host %s ended with %v; the end of its console:\n%s", h.name, ended, process.Tail(h.init.LogFile())))
+			Fail(fmt.Sprintf("host %s ended with %v; the end of its console:\n%s", h.Name, ended, process.Tail(h.init.LogFile())))
 		}
 		h.detachLeft()
 		Expect(h.init.Restart()).To(Succeed())
-		h.boots.Add(1)
+		h.Boots.Add(1)
 	}
 }
 
 // switchOff cuts the power. No process of the host is left when it returns.
-func (h *host) switchOff() {
+func (h *Host) switchOff() {
 	GinkgoHelper()
 	h.off.Store(true)
 	for isOn := true; isOn; {
@@ -120,14 +113,13 @@ func (h *host) switchOff() {
 		case <-time.After(look): // it was just started again
 		}
 	}
-	Eventually(os.ReadFile).WithArguments(filepath.Join("/sys/fs/cgroup/unified", groups, h.name, "cgroup.events")).
-		Should(ContainSubstring("populated 0"))
+	awaitEmpty(h.Name)
 }
 
 // removeGroups removes the control groups of the host, innermost first.
-func (h *host) removeGroups() {
+func (h *Host) removeGroups() {
 	GinkgoHelper()
-	hierarchies, err := filepath.Glob(filepath.Join("/sys/fs/cgroup/*", groups, h.name))
+	hierarchies, err := filepath.Glob(filepath.Join("/sys/fs/cgroup/*", groups, h.Name))
 	Expect(err).NotTo(HaveOccurred())
 	for _, top := range hierarchies {
 		nested := []string{}
@@ -144,25 +136,25 @@ func (h *host) removeGroups() {
 }
 
 // keepJournal copies the journal of all boots of a host that is off to bin/logs.
-func (h *host) keepJournal() {
+func (h *Host) keepJournal() {
 	GinkgoHelper()
 	at := filepath.Join(h.dir, "persistent")
 	makeDirs(at)
-	run("mount", "-o", "ro", h.loops[len(h.loops)-1], at)
-	defer run("umount", at)
+	Run("mount", "-o", "ro", h.loops[len(h.loops)-1], at)
+	defer Run("umount", at)
 	said, _ := exec.Command("journalctl", "--no-pager", "--quiet", "--directory", filepath.Join(at, "var/log/journal")).CombinedOutput()
-	write(filepath.Join(root, "bin/logs/nodes", h.name+".journal"), string(said))
-	run("cp", h.init.LogFile(), filepath.Join(root, "bin/logs/nodes", h.name+".console"))
+	Write(filepath.Join(h.setup.root, "bin/logs/nodes", h.Name+".journal"), string(said))
+	Run("cp", h.init.LogFile(), filepath.Join(h.setup.root, "bin/logs/nodes", h.Name+".console"))
 	h.keepState()
 }
 
 // keepState copies what the state partition of a host that is off has to bin/logs.
-func (h *host) keepState() {
+func (h *Host) keepState() {
 	GinkgoHelper()
 	at := filepath.Join(h.dir, "state")
 	makeDirs(at)
-	run("mount", "-o", "ro", h.loops[len(h.loops)-2], at)
-	defer run("umount", at)
+	Run("mount", "-o", "ro", h.loops[len(h.loops)-2], at)
+	defer Run("umount", at)
 	said, _ := exec.Command("sh", "-c", "ls -laR "+at+"; cat "+at+"/state.yaml; df "+at).CombinedOutput()
-	write(filepath.Join(root, "bin/logs/nodes", h.name+".state"), string(said))
+	Write(filepath.Join(h.setup.root, "bin/logs/nodes", h.Name+".state"), string(said))
 }

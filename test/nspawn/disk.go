@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodes
+package nspawn
 
 import (
 	"os"
@@ -19,12 +19,12 @@ import (
 
 // partitions of an installed host in the order of the disk.
 var partitions = []struct{ label, size string }{
-	{"COS_GRUB", "32M"}, {"COS_OEM", "32M"}, {"COS_RECOVERY", "64M"}, {"COS_STATE", "1G"}, {"COS_PERSISTENT", "2G"},
+	{"COS_GRUB", "32M"}, {"COS_OEM", "32M"}, {"COS_RECOVERY", "64M"}, {"COS_STATE", "1G"}, {"COS_PERSISTENT", "4G"},
 }
 
 // install creates the backing files of a host's partitions, as "elemental install" leaves them, with one snapshot. Its id is that of no other
 // host's: the CLI takes a snapshot for booted whose id is attached anywhere.
-func (h *host) install(installed image.Image, agentConfig []byte) {
+func (h *Host) install(installed image.Image, agentConfig []byte) {
 	GinkgoHelper()
 	snapshot := 10*h.number + 1
 	content := func(parts ...string) string { return filepath.Join(append([]string{h.dir, "content"}, parts...)...) }
@@ -36,32 +36,33 @@ func (h *host) install(installed image.Image, agentConfig []byte) {
 	Expect((&grub.Env{}).Write(content("COS_OEM", "grubenv"))).To(Succeed())
 	h.recordInstallation(content, snapshot, installed)
 	for path, text := range map[string]string{
-		"hostname": h.name + "\n", "machine-id": strings.Repeat(strconv.Itoa(h.number), 32) + "\n", "elemental/agent/config.yaml": string(agentConfig),
-		"ssl/certs/ca-certificates.crt": string(theLab.Registry.CA()), "hosts": "127.0.0.1 localhost\n", "resolv.conf": "", "systemd/network/10-uplink.network": networkFile(h.number),
+		"hostname": h.Name + "\n", "machine-id": strings.Repeat(strconv.Itoa(h.number), 32) + "\n", "elemental/agent/config.yaml": string(agentConfig),
+		"ssl/certs/ca-certificates.crt": string(h.setup.registry.CA()), "hosts": "127.0.0.1 localhost\n", "resolv.conf": "nameserver " + Gateway + "\n", "systemd/network/10-uplink.network": networkFile(h.number),
+		"cni/net.d/10-pods.conflist": h.setup.filled("cni.conflist", podNetwork(h.number)), "kubernetes/kube-proxy.yaml": h.setup.filled("kube-proxy.yaml", podNetwork(h.number)),
 	} {
-		write(content("COS_PERSISTENT", "etc", path), text)
+		Write(content("COS_PERSISTENT", "etc", path), text)
 	}
 	makeDirs(content("COS_PERSISTENT", "var", "log", "journal"))
 	for _, each := range partitions {
 		makeDirs(content(each.label))
-		run("mke2fs", "-q", "-t", "ext4", "-L", each.label, "-d", content(each.label), filepath.Join(h.dir, each.label), each.size)
+		Run("mke2fs", "-q", "-t", "ext4", "-L", each.label, "-d", content(each.label), filepath.Join(h.dir, each.label), each.size)
 	}
 	Expect(os.RemoveAll(content())).To(Succeed())
 }
 
-func (h *host) installSnapshot(snapshots string, id int) {
+func (h *Host) installSnapshot(snapshots string, id int) {
 	GinkgoHelper()
 	name := strconv.Itoa(id)
 	makeDirs(filepath.Join(snapshots, name))
 	tree := filepath.Join(h.dir, "tree")
-	run("cp", "-a", theTree.dir, tree)
-	osFiles{"etc/os-release": release("v1")}.writeTo(tree)
-	run("mke2fs", "-q", "-t", "ext2", "-L", "EL_SNAP"+name, "-d", tree, filepath.Join(snapshots, name, "snapshot.img"), "128M")
+	Run("cp", "-a", h.setup.tree, tree)
+	Files{"etc/os-release": release("v1")}.WriteTo(tree)
+	Run("mke2fs", "-q", "-t", "ext2", "-L", "EL_SNAP"+name, "-d", tree, filepath.Join(snapshots, name, "snapshot.img"), "128M")
 	Expect(os.Symlink(name+"/snapshot.img", filepath.Join(snapshots, "active"))).To(Succeed())
 	Expect(os.RemoveAll(tree)).To(Succeed())
 }
 
-func (h *host) recordInstallation(content func(...string) string, snapshot int, from image.Image) {
+func (h *Host) recordInstallation(content func(...string) string, snapshot int, from image.Image) {
 	GinkgoHelper()
 	installed := func(label, fs string) *state.System {
 		return &state.System{Source: from.URI(), Digest: from.PlatformDigest, Active: fs == "", Label: label, FS: fs, FromAction: state.ActionInstall}
@@ -78,32 +79,32 @@ func (h *host) recordInstallation(content func(...string) string, snapshot int, 
 }
 
 // attach gives each partition a loop device.
-func (h *host) attach() {
+func (h *Host) attach() {
 	GinkgoHelper()
 	for _, each := range partitions {
-		h.loops = append(h.loops, run("losetup", "-f", "--show", filepath.Join(h.dir, each.label)))
+		h.loops = append(h.loops, Run("losetup", "-f", "--show", filepath.Join(h.dir, each.label)))
 	}
 }
 
 // detachLeft detaches the loop devices of files on the host's partitions, which a reboot does.
-func (h *host) detachLeft() {
+func (h *Host) detachLeft() {
 	GinkgoHelper()
 	own := map[string]bool{}
 	for _, loop := range h.loops {
 		own["7:"+strings.TrimPrefix(loop, "/dev/loop")] = true
 	}
-	for line := range strings.Lines(run("losetup", "--list", "--noheadings", "--output", "NAME,BACK-MAJ:MIN")) {
+	for line := range strings.Lines(Run("losetup", "--list", "--noheadings", "--output", "NAME,BACK-MAJ:MIN")) {
 		if fields := strings.Fields(line); len(fields) == 2 && own[fields[1]] {
-			run("losetup", "-d", fields[0])
+			Run("losetup", "-d", fields[0])
 		}
 	}
 }
 
 // detach detaches the partitions, too.
-func (h *host) detach() {
+func (h *Host) detach() {
 	GinkgoHelper()
 	h.detachLeft()
 	for _, loop := range h.loops {
-		run("losetup", "-d", loop)
+		Run("losetup", "-d", loop)
 	}
 }

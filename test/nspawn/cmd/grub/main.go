@@ -1,7 +1,9 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodes
+// Command grub makes GRUB's choice for a host: it prints the mode, the snapshot and the kernel's command line of the boot. Its arguments are GRUB's two
+// environment blocks, and the state partition.
+package main
 
 import (
 	"fmt"
@@ -13,11 +15,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 )
 
-// grubName is the name under which the test binary makes GRUB's choice.
-const grubName = "nodes-grub"
+func main() {
+	if err := choose(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
 
-// choose prints the mode, the snapshot and the kernel's command line of the boot that GRUB chooses. The arguments are its two blocks of
-// variables and the state partition.
 func choose(args []string) error {
 	oem, err := grub.Read(args[0])
 	if err != nil {

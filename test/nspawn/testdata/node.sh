@@ -2,25 +2,24 @@
 # Copyright 2026 The Cluster API Provider Elemental Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: NAME=... DIR=DIRECTORY USR=DIRECTORY node.sh boot
+# usage: NAME=... GROUP=... DIR=DIRECTORY USR=DIRECTORY node.sh boot
 #        NAME=... LINK=... HERE=ADDRESS THERE=ADDRESS SERVICES=NETWORK PODS=NETWORK SHARED=ADDRESS node.sh connect
-#        SHARED=ADDRESS THERE=ADDRESS node.sh point
-#        NAME=... LINK=... node.sh clean
+#        NAME=... GROUP=... LINK=... node.sh clean
 #
-# A Node: DIR/tree is its root file system, USR what it has in /usr above that of this machine. "connect" gives it its network: LINK, which
-# it shares with this machine, which reaches its Services and Pods through it, and an address that it shares with other Nodes. "point" lets this machine
-# reach that address at the Node with the address THERE.
+# A Node: DIR/tree is its root file system, USR what it has in /usr above that of this machine. GROUP is the control group of all
+# Nodes. "connect" gives it its network: LINK, which it shares with this machine, which reaches its Services and Pods through it, and an address that it
+# shares with other Nodes.
 set -euo pipefail
 
 case $1 in
   boot)
     # The Node has control groups of its own in each hierarchy of cgroup v1.
     for hierarchy in /sys/fs/cgroup/*/; do
-      group=$hierarchy/elemental-pods/$NAME
+      group=$hierarchy/$GROUP/$NAME
       mkdir -p "$group"
       for file in cpuset.cpus cpuset.mems; do
         [ -e "$hierarchy/$file" ] || continue
-        for of in "$hierarchy/elemental-pods" "$group"; do cat "$hierarchy/$file" >"$of/$file"; done
+        for of in "$hierarchy/$GROUP" "$group"; do cat "$hierarchy/$file" >"$of/$file"; done
       done
       echo 0 >"$group/cgroup.procs"
     done
@@ -55,12 +54,9 @@ case $1 in
     ip netns exec "$NAME" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
     for network in "$SERVICES" "$PODS"; do ip route add "$network" via "$THERE"; done
     ;;
-  point)
-    ip route replace "$SHARED/32" via "$THERE"
-    ;;
   clean)
     ip link delete "$LINK" 2>/dev/null || true
     ip netns delete "$NAME" 2>/dev/null || true
-    find /sys/fs/cgroup/*/elemental-pods -depth -type d -exec rmdir {} + 2>/dev/null || true
+    find /sys/fs/cgroup/*/"$GROUP/$NAME" -depth -type d -exec rmdir {} + 2>/dev/null || true
     ;;
 esac

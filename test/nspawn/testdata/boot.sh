@@ -3,18 +3,19 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Boots a host: what firmware, GRUB and the initramfs do, and then systemd in systemd-nspawn. HOST is the directory of the host, NAME its name,
-# LOOPS are the loop devices of its partitions (EFI, OEM, recovery, state, persistent). The exit code is that of systemd-nspawn, 133 for a
+# LOOPS are the loop devices of its partitions (EFI, OEM, recovery, state, persistent), USR is what it has in /usr above that of this machine, GRUB
+# makes GRUB's choice, and GROUP is the control group of all hosts. The exit code is that of systemd-nspawn, 133 for a
 # reboot; 100 is a kernel that panics.
 set -euo pipefail
 
 if [ "${1:-}" != booting ]; then
   # The host has control groups of its own in each hierarchy of cgroup v1.
   for hierarchy in /sys/fs/cgroup/*/; do
-    group=$hierarchy/elemental-nodes/$NAME
+    group=$hierarchy/$GROUP/$NAME
     mkdir -p "$group"
     for file in cpuset.cpus cpuset.mems; do
       [ -e "$hierarchy/$file" ] || continue
-      for of in "$hierarchy/elemental-nodes" "$group"; do cat "$hierarchy/$file" >"$of/$file"; done
+      for of in "$hierarchy/$GROUP" "$group"; do cat "$hierarchy/$file" >"$of/$file"; done
     done
     echo 0 >"$group/cgroup.procs"
   done
@@ -48,7 +49,7 @@ mount -t ext4 "$persistent" "$stage/persistent"
 ip -netns "$NAME" link set host0 down
 ip -netns "$NAME" address flush dev host0
 
-choice=$("$HOST/bin/nodes-grub" "$stage/elemental/efi/grub_oem_env" "$stage/oem/grubenv" "$states")
+choice=$("$GRUB" "$stage/elemental/efi/grub_oem_env" "$stage/oem/grubenv" "$states")
 read -r mode snapshot cmdline <<<"$choice"
 echo "GRUB chooses $mode, snapshot $snapshot"
 # Another process of this machine may take the loop device that is free.
@@ -61,7 +62,7 @@ echo "$cmdline" >"$stage/lab/cmdline"
 echo "$LOOPS" >"$stage/lab/loops"
 
 # /usr is read-only; changes of /etc and /var are kept on the persistent partition.
-mount -t overlay -o "lowerdir=$stage/root/usr:$HOST/usr:/usr" usr "$stage/usr"
+mount -t overlay -o "lowerdir=$stage/root/usr:$USR:/usr" usr "$stage/usr"
 mkdir -p "$stage"/persistent/{etc,etc.work,var,root}
 mount -t overlay -o "lowerdir=$stage/root/etc,upperdir=$stage/persistent/etc,workdir=$stage/persistent/etc.work" etc "$stage/etc"
 
