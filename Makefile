@@ -295,6 +295,13 @@ GO_TEST_E2E := rm -rf bin/e2e && mkdir -p bin/e2e && cd test/e2e && go test -v -
 test-e2e: tools lab-binaries release ## Run the e2e suite, on Cluster API's test framework, on the lab
 	$(GO_TEST_E2E) -e2e.use-lab -ginkgo.timeout=$$(. $(CURDIR)/hack/test/deadline.sh && timeout_within 3600)s
 
+# Which specs run on real nodes, by label: all of them need hours on two processors.
+E2E_NODES_LABELS ?= self-hosted
+
+.PHONY: test-e2e-nodes
+test-e2e-nodes: nodes-packages pods-packages tools tools-pods tools-vip tools-certmanager lab-binaries nspawn-binaries release ## Run its spec self-hosted on real nodes: needs root, cgroup v1, ELEMENTAL_BIN; installs Debian packages, see docs/e2e.md
+	$(GO_TEST_E2E) -e2e.use-nodes -ginkgo.label-filter='$(E2E_NODES_LABELS)' -ginkgo.timeout=$(E2E_TIMEOUT)
+
 .PHONY: test-e2e-kind
 test-e2e-kind: docker-build release ## Run the e2e suite on kind, with hosts of yours (docs/e2e.md; E2E_TIMEOUT=8h)
 	$(GO_TEST_E2E) -ginkgo.timeout=$(E2E_TIMEOUT)

@@ -34,6 +34,8 @@ type cluster struct {
 	shape
 	name      string
 	namespace *corev1.Namespace
+	// managedBy is the management cluster that it is in.
+	managedBy framework.ClusterProxy
 	clusterctl.ApplyClusterTemplateAndWaitResult
 }
 
@@ -41,7 +43,7 @@ type cluster struct {
 // from the template. After its specs it is dumped and deleted.
 func newCluster(ctx context.Context, wanted shape) *cluster {
 	GinkgoHelper()
-	c := &cluster{shape: wanted, name: wanted.spec + "-" + util.RandomString(6)}
+	c := &cluster{shape: wanted, name: wanted.spec + "-" + util.RandomString(6), managedBy: management}
 	c.makeNamespace()
 	variables := env.prepare(ctx, c.namespace.Name, c.name)
 	c.addHosts(ctx)
@@ -87,7 +89,7 @@ func (c *cluster) makeNamespace() {
 		gone := &clusterv1.Cluster{}
 		gone.Namespace, gone.Name = namespace.Name, c.name
 		framework.DumpSpecResourcesAndCleanup(ctx, c.spec, management, clusterctlConfig, artifacts, namespace, cancel, gone,
-			config.GetIntervals, skipCleanup)
+			config.GetIntervals, skipCleanup || !env.resets())
 	})
 }
 
@@ -108,7 +110,7 @@ func (c *cluster) addHosts(ctx context.Context) {
 			if !found.Spec.Approved {
 				base := found.DeepCopy()
 				found.Spec.Approved = true
-				g.Expect(management.GetClient().Patch(ctx, &found, client.MergeFrom(base))).To(Succeed())
+				g.Expect(c.managedBy.GetClient().Patch(ctx, &found, client.MergeFrom(base))).To(Succeed())
 			}
 		}
 		g.Expect(installed).To(Equal(count), "hosts that have registered, and were approved")
@@ -117,6 +119,6 @@ func (c *cluster) addHosts(ctx context.Context) {
 
 func (c *cluster) hosts(ctx context.Context, g Gomega) []infrav1.ElementalHost {
 	list := &infrav1.ElementalHostList{}
-	g.Expect(management.GetClient().List(ctx, list, client.InNamespace(c.namespace.Name))).To(Succeed())
+	g.Expect(c.managedBy.GetClient().List(ctx, list, client.InNamespace(c.namespace.Name))).To(Succeed())
 	return list.Items
 }

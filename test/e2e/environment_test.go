@@ -32,6 +32,12 @@ type environment interface {
 	prepare(ctx context.Context, namespace, cluster string) map[string]string
 	// switchOn makes a host register that is installed with an image and an agent's configuration.
 	switchOn(ctx context.Context, cluster, name, image string, agentConfig []byte)
-	// runsPods reports whether the management cluster, and workload clusters, really run Pods.
-	runsPods() bool
+	// immovable says why no cluster can become self-hosted, "" if one can.
+	immovable() string
+	// install installs all providers in a cluster.
+	install(ctx context.Context, into framework.ClusterProxy)
+	// lead makes hosts find the Elemental API in a cluster.
+	lead(ctx context.Context, to framework.ClusterProxy)
+	// resets reports whether hosts reset themselves, which the deletion of a Cluster waits for.
+	resets() bool
 }

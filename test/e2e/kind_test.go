@@ -25,7 +25,14 @@ const apiPort = 30009
 // kind is a management cluster in a container, with the release installed. Its hosts are real.
 type kind struct{}
 
-func (k *kind) runsPods() bool { return true }
+func (k *kind) resets() bool { return true }
+
+func (k *kind) immovable() string {
+	if config.GetVariableOrEmpty(endpointCommand) == "" {
+		return endpointCommand + " is not set"
+	}
+	return ""
+}
 
 func (k *kind) start(ctx context.Context) framework.ClusterProxy {
 	GinkgoHelper()
@@ -53,6 +60,16 @@ func loadedImages() []clusterctl.ContainerImage {
 		return config.Images
 	}
 	return []clusterctl.ContainerImage{{Name: name + ":" + tag, LoadBehavior: clusterctl.MustLoadImage}}
+}
+
+func (k *kind) install(ctx context.Context, into framework.ClusterProxy) {
+	GinkgoHelper()
+	initialize(ctx, into)
+}
+
+func (k *kind) lead(ctx context.Context, to framework.ClusterProxy) {
+	GinkgoHelper()
+	run(ctx, endpointCommand, to.GetKubeconfigPath())
 }
 
 // initialize makes clusterctl install everything, the runtime extension by a separate command as docs/install.md says.

@@ -28,7 +28,13 @@ type labs struct {
 	images    map[string]image.Image
 }
 
-func (l *labs) runsPods() bool { return false }
+func (l *labs) resets() bool { return true }
+
+func (l *labs) immovable() string { return "the lab's clusters run no Pods, and so no manager" }
+
+func (l *labs) install(context.Context, framework.ClusterProxy) { Fail(l.immovable()) }
+
+func (l *labs) lead(context.Context, framework.ClusterProxy) { Fail(l.immovable()) }
 
 func (l *labs) start(ctx context.Context) framework.ClusterProxy {
 	GinkgoHelper()

@@ -25,12 +25,9 @@ const (
 )
 
 var _ = Describe("A cluster that manages itself", Label("self-hosted"), func() {
-	It("is moved into itself and back, with the same Nodes", func(ctx SpecContext) {
-		if !env.runsPods() {
-			Skip("the lab's clusters run no Pods, and so no manager")
-		}
-		if config.GetVariableOrEmpty(endpointCommand) == "" {
-			Skip(endpointCommand + " is not set")
+	It("is moved into itself, upgraded from there, and moved back, with the same Nodes", func(ctx SpecContext) {
+		if reason := env.immovable(); reason != "" {
+			Skip(reason)
 		}
 		made := newCluster(ctx, shape{spec: "self-hosted", flavor: "kubeadm", controlPlane: 1, workers: 1})
 		before := nodeNames(made.identities(ctx))
@@ -39,12 +36,18 @@ var _ = Describe("A cluster that manages itself", Label("self-hosted"), func() {
 
 		By("installing the release there, with the CA that hosts trust")
 		copyAuthority(ctx, management, itself)
-		initialize(ctx, itself)
+		env.install(ctx, itself)
 
 		By("moving the cluster there")
-		made.move(ctx, management, itself)
+		made.move(ctx, itself)
+		By("upgrading its worker from there, which drains the managers")
+		wanted := config.MustGetVariable(imageUpgrade)
+		made.patchImage(ctx, ofWorkers, wanted)
+		made.awaitImage(ctx, ofWorkers, wanted)
+		Expect(made.attempts(ctx, wanted)).To(HaveLen(1), "the control plane is left alone")
+		Expect(nodeNames(made.identities(ctx))).To(Equal(before))
 		By("moving the cluster back, because it could not delete itself")
-		made.move(ctx, itself, management)
+		made.move(ctx, management)
 		Expect(nodeNames(made.identities(ctx))).To(Equal(before))
 	})
 })
@@ -69,10 +72,10 @@ func copyAuthority(ctx context.Context, from, to framework.ClusterProxy) {
 	})).To(Succeed())
 }
 
-// move moves the cluster between management clusters, and waits until its hosts and Machines are healthy
-// there.
-func (c *cluster) move(ctx context.Context, from, to framework.ClusterProxy) {
+// move moves the cluster to a management cluster, and waits until its hosts and Machines are healthy there.
+func (c *cluster) move(ctx context.Context, to framework.ClusterProxy) {
 	GinkgoHelper()
+	from := c.managedBy
 	framework.CreateNamespace(ctx, framework.CreateNamespaceInput{
 		Creator: to.GetClient(), Name: c.namespace.Name, IgnoreAlreadyExists: true,
 		Labels: map[string]string{infrav1.ExtensionNamespaceLabel: infrav1.ExtensionNamespaceEnabled},
@@ -81,7 +84,8 @@ func (c *cluster) move(ctx context.Context, from, to framework.ClusterProxy) {
 		LogFolder: filepath.Join(artifacts, "clusters", from.GetName()), ClusterctlConfigPath: clusterctlConfig,
 		FromKubeconfigPath: from.GetKubeconfigPath(), ToKubeconfigPath: to.GetKubeconfigPath(), Namespace: c.namespace.Name,
 	})
-	run(ctx, endpointCommand, to.GetKubeconfigPath())
+	c.managedBy = to
+	env.lead(ctx, to)
 	Eventually(func(g Gomega) {
 		list := &infrav1.ElementalHostList{}
 		g.Expect(to.GetClient().List(ctx, list, client.InNamespace(c.namespace.Name))).To(Succeed())

@@ -26,6 +26,7 @@ var (
 	configPath  string
 	artifacts   string
 	useLab      bool
+	useNodes    bool
 	skipCleanup bool
 )
 
@@ -33,6 +34,7 @@ func init() {
 	flag.StringVar(&configPath, "e2e.config", filepath.Join("config", "elemental.yaml"), "the suite's configuration")
 	flag.StringVar(&artifacts, "e2e.artifacts-folder", "", "where logs and objects are written to (default: a temporary folder)")
 	flag.BoolVar(&useLab, "e2e.use-lab", os.Getenv("E2E_LAB") == "true", "run on the lab instead of kind (default: E2E_LAB=true)")
+	flag.BoolVar(&useNodes, "e2e.use-nodes", false, "run on real nodes in systemd-nspawn instead of kind")
 	flag.BoolVar(&skipCleanup, "e2e.skip-resource-cleanup", false, "leave the clusters, and the kind cluster, behind")
 }
 
@@ -61,9 +63,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	artifacts = artifactsFolder()
 	config = clusterctl.LoadE2EConfig(ctx, clusterctl.LoadE2EConfigInput{ConfigPath: configPath})
 
-	env = &kind{}
-	if useLab {
+	switch {
+	case useLab:
 		env = &labs{}
+	case useNodes:
+		env = &nodes{}
+	default:
+		env = &kind{}
 	}
 	management = env.start(ctx)
 	DeferCleanup(func(ctx SpecContext) { management.Dispose(ctx) })

@@ -34,7 +34,7 @@ func (c *cluster) patchImage(ctx context.Context, which, image string) {
 	template.Namespace, template.Name = c.namespace.Name, c.name+"-"+which
 	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageUri":%q}}}}}}`, image)
 	Eventually(func() error {
-		return management.GetClient().Patch(ctx, template, client.RawPatch(types.MergePatchType, []byte(patch)))
+		return c.managedBy.GetClient().Patch(ctx, template, client.RawPatch(types.MergePatchType, []byte(patch)))
 	}, c.intervals("wait-cluster")...).WithContext(ctx).Should(Succeed())
 }
 
@@ -43,7 +43,7 @@ func (c *cluster) machines(ctx context.Context, which string) []clusterv1.Machin
 	GinkgoHelper()
 	found := []clusterv1.Machine{}
 	for _, machine := range framework.GetMachinesByCluster(ctx, framework.GetMachinesByClusterInput{
-		Lister: management.GetClient(), ClusterName: c.name, Namespace: c.namespace.Name,
+		Lister: c.managedBy.GetClient(), ClusterName: c.name, Namespace: c.namespace.Name,
 	}) {
 		if util.IsControlPlaneMachine(&machine) == (which == ofControlPlane) {
 			found = append(found, machine)
@@ -80,7 +80,7 @@ type identity struct {
 // identities of all Machines, by name.
 func (c *cluster) identities(ctx context.Context) map[string]identity {
 	GinkgoHelper()
-	workload := management.GetWorkloadCluster(ctx, c.namespace.Name, c.name)
+	workload := c.managedBy.GetWorkloadCluster(ctx, c.namespace.Name, c.name)
 	defer workload.Dispose(ctx)
 	nodes := &corev1.NodeList{}
 	Expect(workload.GetClient().List(ctx, nodes)).To(Succeed())
@@ -101,7 +101,7 @@ func (c *cluster) identities(ctx context.Context) map[string]identity {
 // attempts to upgrade hosts of the cluster to an image.
 func (c *cluster) attempts(ctx context.Context, image string) ([]infrav1.ElementalHostUpgrade, error) {
 	list := &infrav1.ElementalHostUpgradeList{}
-	err := management.GetClient().List(ctx, list, client.InNamespace(c.namespace.Name), client.MatchingLabels{clusterv1.ClusterNameLabel: c.name})
+	err := c.managedBy.GetClient().List(ctx, list, client.InNamespace(c.namespace.Name), client.MatchingLabels{clusterv1.ClusterNameLabel: c.name})
 	found := []infrav1.ElementalHostUpgrade{}
 	for i := range list.Items {
 		if osversion.SameImage(list.Items[i].Spec.ImageURI, image) {

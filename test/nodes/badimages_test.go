@@ -5,12 +5,6 @@ package nodes
 
 import "github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
 
-// failingUnit is an image with a unit that fails at each boot.
-var failingUnit = nspawn.Files{
-	"usr/lib/systemd/system/broken.service":                     "[Service]\nType=oneshot\nExecStart=/bin/false\n",
-	"etc/systemd/system/multi-user.target.wants/broken.service": "->/usr/lib/systemd/system/broken.service",
-}
-
 // endingKubelet is an image whose kubelet ends at once, again and again.
 var endingKubelet = nspawn.Files{"usr/bin/kubelet": "#!/bin/sh\nexit 1\n"}
 

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
 )
 
 // The essence of the other specs, for machines with little time.
@@ -28,7 +29,7 @@ var _ = Describe("One real node", Ordered, Label(shortLabel), func() {
 
 	It("falls back from a bad one", func(ctx SpecContext) {
 		boots := allBoots()
-		bad := setup.Push(ctx, "v3-unit", failingUnit)
+		bad := setup.Push(ctx, "v3-unit", nspawn.FailingUnit)
 		Expect(cluster.PatchImage(ctx, bad)).To(Succeed())
 		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())

@@ -135,7 +135,7 @@ var _ = Describe("Real nodes", Ordered, func() {
 		awaitWorkloads(ctx, web, stubborn, records)
 		Expect(cluster.Identities(ctx)).To(Equal(before))
 	},
-		Entry("with a unit that fails", "v3-unit", failingUnit, "units failed that had not failed before: broken.service"),
+		Entry("with a unit that fails", "v3-unit", nspawn.FailingUnit, "units failed that had not failed before: broken.service"),
 		Entry("whose kubelet does not start", "v4-kubelet", endingKubelet, "kubelet"),
 		Entry("without a network", "v5-network", withoutNetwork, "the host has no default route, and had one before"),
 	)

@@ -79,6 +79,9 @@ func kubeadmImages(kubeadm string) map[string]Program {
 	return images
 }
 
+// ProxyRights is a file to apply to a cluster of hosts with Services, for their kube-proxy.
+func (s *Setup) ProxyRights() string { return s.testdata("kube-proxy-rights.yaml") }
+
 // InstallDNS makes kubeadm install CoreDNS in the cluster of a Node.
 func (s *Setup) InstallDNS(ctx context.Context, n *Node) {
 	GinkgoHelper()

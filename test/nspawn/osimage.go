@@ -64,6 +64,12 @@ func (s *Setup) prepareTree() {
 	s.layer = layerOf(s.tree)
 }
 
+// FailingUnit is what an image has whose boots fail the assessment: a unit that fails at each.
+var FailingUnit = Files{
+	"usr/lib/systemd/system/broken.service":                     "[Service]\nType=oneshot\nExecStart=/bin/false\n",
+	"etc/systemd/system/multi-user.target.wants/broken.service": "->/usr/lib/systemd/system/broken.service",
+}
+
 func release(version string) string {
 	return fmt.Sprintf("NAME=\"Elemental test\"\nID=elemental-test\nPRETTY_NAME=%q\n", version)
 }

@@ -23,6 +23,8 @@ const BinEnv = "ELEMENTAL_BIN"
 
 // Options of a Setup.
 type Options struct {
+	// Root of the repository, absolute (default: that of the module of the test).
+	Root string
 	// Images of Pods by name. Every host and Node has them.
 	Images map[string]Program
 	// Hosts reports whether there are hosts: they need the toolkit's CLI.
@@ -49,10 +51,12 @@ type Setup struct {
 // New prepares the files of hosts and Nodes.
 func New(options Options) *Setup {
 	GinkgoHelper()
-	s := &Setup{options: options}
-	var err error
-	s.root, err = repository.Root()
-	Expect(err).NotTo(HaveOccurred())
+	s := &Setup{options: options, root: options.Root}
+	if s.root == "" {
+		var err error
+		s.root, err = repository.Root()
+		Expect(err).NotTo(HaveOccurred())
+	}
 	s.prepareSoftware()
 	if options.Hosts {
 		s.prepareTree()

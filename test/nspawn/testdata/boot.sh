@@ -48,6 +48,8 @@ mount -t ext4 "$persistent" "$stage/persistent"
 # The OS configures its network.
 ip -netns "$NAME" link set host0 down
 ip -netns "$NAME" address flush dev host0
+# What kube-proxy has set is lost in a boot. One that finds rules of another boot sets none.
+for family in ip ip6; do ip netns exec "$NAME" nft delete table "$family" kube-proxy 2>/dev/null || true; done
 
 choice=$("$GRUB" "$stage/elemental/efi/grub_oem_env" "$stage/oem/grubenv" "$states")
 read -r mode snapshot cmdline <<<"$choice"
