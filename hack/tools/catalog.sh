@@ -14,7 +14,7 @@ KUBEVIRT_OPERATOR_TOOLS="virt-operator kubevirt-manifests-next virt-operator-nex
 # For a management cluster that clusterctl installs; built only when asked for.
 CERTMANAGER_TOOLS="cert-manager"
 # For hosts with a real kubelet (make test-nodes); built only when asked for.
-NODES_TOOLS="kubelet kubeadm"
+NODES_TOOLS="kubelet kubeadm cri-ready"
 # For a node with Services (make test-pods); built only when asked for.
 PODS_TOOLS="kube-proxy coredns"
 # For a control plane whose address kube-vip announces (make test-e2e-nodes); built only when asked for.
@@ -31,6 +31,7 @@ describe_tool() {
     kubelet | kubeadm)
       TOOL_MODULE=kubelet TOOL_PACKAGE="k8s.io/kubernetes/cmd/$1"
       stamp_version k8s.io/component-base/version "$(pinned_version kubelet k8s.io/kubernetes)" ;;
+    cri-ready) TOOL_MODULE=kubelet TOOL_PACKAGE=./cmd/cri-ready ;;
     kube-proxy)
       TOOL_MODULE=kubeproxy TOOL_PACKAGE=k8s.io/kubernetes/cmd/kube-proxy
       stamp_version k8s.io/component-base/version "$(pinned_version kubeproxy k8s.io/kubernetes)" ;;

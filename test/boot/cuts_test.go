@@ -28,7 +28,7 @@ var _ = Describe("A host that loses power, and writes that it has not flushed", 
 	DescribeTable("ends the attempt, and is upgraded to a good image then",
 		func(ctx SpecContext, moment string, more int64, phase infrav1.HostUpgradePhase, version string) {
 			h := newHost(ctx)
-			image := push(ctx, "v2", nil)
+			image := h.push(ctx, "v2", nil)
 			h.upgrade(ctx, image)
 			h.await(moment)
 			if more > 0 {
@@ -51,7 +51,7 @@ var _ = Describe("A host that loses power, and writes that it has not flushed", 
 			seed := uint64(GinkgoRandomSeed()) + uint64(n)
 			random := rand.New(rand.NewPCG(seed, 0))
 			h := newHost(ctx)
-			image := push(ctx, "v2", nil)
+			image := h.push(ctx, "v2", nil)
 			h.upgrade(ctx, image)
 			moment := []string{writes, written, reboots, second}[random.IntN(4)]
 			h.await(moment)

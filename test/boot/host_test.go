@@ -6,7 +6,8 @@ package boot
 import (
 	"context"
 	"encoding/json"
-	"net"
+	"maps"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -30,12 +31,33 @@ const stableWindow = 5 * time.Second
 type host struct {
 	*machine
 	namespace string
+	// all images of this host have these files.
+	all files
 }
 
-// newHost installs a machine with an image, and waits until it has registered and reported.
+// initSystem is what hosts run besides the agent.
+type initSystem struct {
+	hardware
+	// files of all images, and of the host, in /var/lib, by its agent's configuration.
+	files func(agentConfig string) (ofImages, own files)
+}
+
+// played is the init system that the guest plays.
+func played() initSystem {
+	return initSystem{
+		hardware: hardware{software: software, megabytes: 768, processors: 1},
+		files:    func(agentConfig string) (ofImages, own files) { return nil, files{"boot-test/agent.yaml": agentConfig} },
+	}
+}
+
+// newHost installs a machine whose init system is played by the guest with an image, and waits until it has registered and reported.
 func newHost(ctx context.Context) *host {
 	GinkgoHelper()
-	installed := push(ctx, "v1", nil)
+	return newHostWith(ctx, played())
+}
+
+func newHostWith(ctx context.Context, by initSystem) *host {
+	GinkgoHelper()
 	registration, err := apitest.OpenRegistration(ctx, plane, api.Endpoint, "hosts", infrav1.ElementalRegistrationSpec{Approval: infrav1.ApprovalAuto})
 	Expect(err).NotTo(HaveOccurred())
 	settings, err := yaml.Marshal(config.Config{
@@ -45,20 +67,35 @@ func newHost(ctx context.Context) *host {
 		},
 	})
 	Expect(err).NotTo(HaveOccurred())
-	path := filepath.Join(GinkgoT().TempDir(), "disk.img")
-	install(path, installed, files{
-		"agent.yaml": string(settings), "ca.pem": string(registry.CA()), "ports": portOf(strings.TrimPrefix(api.Endpoint, "https://")) + " " + portOf(registry.Host()),
+	ofImages, own := by.files(string(settings))
+	maps.Copy(own, files{
+		"boot-test/ca.pem": string(registry.CA()),
+		"boot-test/ports":  strings.Join([]string{portOf(api.Endpoint), portOf("https://" + registry.Host()), portOf(plane.Config.Host)}, " "),
 	})
-	h := &host{machine: newMachine(path), namespace: registration.Namespace}
+	path := filepath.Join(GinkgoT().TempDir(), "disk.img")
+	install(path, push(ctx, "v1", ofImages), ofImages, own)
+	h := &host{machine: newMachine(path, by.hardware), namespace: registration.Namespace, all: ofImages}
 	Eventually(h.object).WithContext(ctx).Should(HaveField("Status.OS.Version", "v1"))
 	return h
 }
 
-func portOf(address string) string {
+// push pushes an image for this host, with files besides.
+func (h *host) push(ctx context.Context, version string, more files) image.Image {
 	GinkgoHelper()
-	_, port, err := net.SplitHostPort(address)
+	with := maps.Clone(h.all)
+	if with == nil {
+		with = files{}
+	}
+	maps.Copy(with, more)
+	return push(ctx, version, with)
+}
+
+// portOf is the port of a URL.
+func portOf(text string) string {
+	GinkgoHelper()
+	parsed, err := url.Parse(text)
 	Expect(err).NotTo(HaveOccurred())
-	return port
+	return parsed.Port()
 }
 
 // object is the host's ElementalHost; an empty one until it has registered.

@@ -43,16 +43,22 @@ var (
 
 // Drivers of the initramfs, without those that they need.
 var drivers = []string{
-	"virtio_pci", "virtio_blk", "virtio_net", "ext4", "crc32c_generic", "vfat", "nls_cp437", "nls_ascii", "loop", "overlay", "softdog",
+	"virtio_pci", "virtio_blk", "virtio_net", "ext4", "crc32c_generic", "vfat", "nls_cp437", "nls_ascii", "loop", "overlay", "softdog", "9pnet_virtio", "9p",
 }
 
-// files of an image, by path.
+// files of an image, by path; a content that begins with "->" is the target of a link.
 type files map[string]string
 
 func (f files) writeTo(dir string) {
 	GinkgoHelper()
 	for path, content := range f {
-		write(filepath.Join(dir, path), content)
+		full := filepath.Join(dir, path)
+		if target, isLink := strings.CutPrefix(content, "->"); isLink {
+			makeDirs(filepath.Dir(full))
+			Expect(os.Symlink(target, full)).To(Succeed())
+			continue
+		}
+		write(full, content)
 	}
 }
 

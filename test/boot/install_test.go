@@ -47,15 +47,16 @@ var grubModules = []string{
 	"reboot", "halt", "serial", "terminal", "boot", "all_video", "gfxterm", "squash4",
 }
 
-// install writes a disk as "elemental install" leaves it, with one snapshot, and what is the host's own on the persistent partition. It boots by BIOS and UEFI.
-func install(path string, installed image.Image, own files) {
+// install writes a disk as "elemental install" leaves it, with one snapshot, with the files of its image, and what is the host's own in /var/lib. It boots
+// by BIOS and UEFI.
+func install(path string, installed image.Image, ofImage, own files) {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
 	content := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
 	for _, each := range partitions {
 		makeDirs(content(each.label))
 	}
-	installSnapshot(content("COS_STATE", ".snapshots"))
+	installSnapshot(content("COS_STATE", ".snapshots"), ofImage)
 	recordInstallation(content, installed)
 	boot := &grub.Env{}
 	for name, value := range map[string]string{
@@ -66,7 +67,7 @@ func install(path string, installed image.Image, own files) {
 	}
 	Expect(boot.Write(content("COS_GRUB", "grub_oem_env"))).To(Succeed())
 	Expect((&grub.Env{}).Write(content("COS_OEM", "grubenv"))).To(Succeed())
-	own.writeTo(content("COS_PERSISTENT", "var/lib/boot-test"))
+	own.writeTo(content("COS_PERSISTENT", "var/lib"))
 	files{
 		"EFI/ELEMENTAL/grub.cfg": read(filepath.Join(theTree.dir, "etc/elemental/grub.cfg")),
 		"grubcustom/custom.cfg":  read("testdata/custom.cfg"), "grubcustom/bootassessment.cfg": bootAssessment(),
@@ -75,11 +76,12 @@ func install(path string, installed image.Image, own files) {
 	installGRUB(path, content("COS_GRUB"))
 }
 
-func installSnapshot(snapshots string) {
+func installSnapshot(snapshots string, ofImage files) {
 	GinkgoHelper()
 	tree := filepath.Join(GinkgoT().TempDir(), "tree")
 	run("cp", "-a", theTree.dir, tree)
 	release("v1").writeTo(tree)
+	ofImage.writeTo(tree)
 	makeDirs(filepath.Join(snapshots, "1"))
 	run("mke2fs", "-q", "-t", "ext2", "-L", "EL_SNAP1", "-d", tree, filepath.Join(snapshots, "1/snapshot.img"), "64M")
 	Expect(os.Symlink("1/snapshot.img", filepath.Join(snapshots, "active"))).To(Succeed())

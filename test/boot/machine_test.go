@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ import (
 
 // machine is a virtual machine with a disk, which is started again after each reset.
 type machine struct {
+	hardware
 	dir     string
 	disk    *disk
 	qemu    *process.Process
@@ -32,10 +34,19 @@ type machine struct {
 	reason atomic.Value
 }
 
+// hardware of a machine.
+type hardware struct {
+	// software is the image of the file system with the programs of all OS images.
+	software string
+	// sharesUsr reports whether /usr of this machine is below them; then systemd is the init.
+	sharesUsr             bool
+	megabytes, processors int
+}
+
 // newMachine powers a machine on, with a copy of a disk. It is switched off at the end of the spec.
-func newMachine(image string) *machine {
+func newMachine(image string, of hardware) *machine {
 	GinkgoHelper()
-	m := &machine{dir: GinkgoT().TempDir()}
+	m := &machine{hardware: of, dir: GinkgoT().TempDir()}
 	var err error
 	m.disk, err = newDisk(image, m.dir, m.path("disk.sock"))
 	Expect(err).NotTo(HaveOccurred())
@@ -49,20 +60,23 @@ func newMachine(image string) *machine {
 func (m *machine) path(name string) string { return filepath.Join(m.dir, name) }
 
 func (m *machine) arguments() []string {
-	hardware := []string{"-M", "pc"}
+	board := []string{"-M", "pc"}
 	if firmware == uefi {
-		hardware = []string{
+		board = []string{
 			"-M", "q35", "-drive", "if=pflash,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd",
 			"-drive", "if=pflash,format=raw,file=" + m.path("variables.fd"),
 		}
 	}
-	return append(hardware,
-		"-accel", "tcg,thread=multi", "-cpu", "qemu64,+rdrand", "-smp", "1", "-m", "768", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+	if m.sharesUsr {
+		board = append(board, "-virtfs", "local,path=/usr,mount_tag=usr,security_model=none,readonly=on")
+	}
+	return append(board,
+		"-accel", "tcg,thread=multi", "-cpu", "qemu64,+rdrand", "-smp", strconv.Itoa(m.processors), "-m", strconv.Itoa(m.megabytes), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-chardev", "file,id=console,append=on,path="+m.path("console"), "-serial", "chardev:console",
 		"-qmp", "unix:"+m.path("monitor")+",server=on,wait=off",
 		"-drive", "driver=nbd,server.type=unix,server.path="+m.path("disk.sock")+",if=none,id=disk,cache.writeback=on,discard=ignore",
 		"-device", "virtio-blk-pci,drive=disk,bootindex=0",
-		"-drive", "file="+software+",if=none,id=software,format=raw,readonly=on", "-device", "virtio-blk-pci,drive=software",
+		"-drive", "file="+m.software+",if=none,id=software,format=raw,readonly=on", "-device", "virtio-blk-pci,drive=software",
 		"-netdev", "user,id=net,ipv6=off", "-device", "virtio-net-pci,netdev=net,romfile=",
 	)
 }

@@ -32,7 +32,7 @@ var _ = Describe("A host that boots through GRUB", func() {
 	DescribeTable("falls back from an image, and is upgraded to a good one then",
 		func(ctx SpecContext, bad files, said string, reported OmegaMatcher) {
 			h := newHost(ctx)
-			image := push(ctx, "v2-bad", bad)
+			image := h.push(ctx, "v2-bad", bad)
 			h.upgrade(ctx, image)
 			status := h.awaitEnd(ctx, image)
 			Expect(status.Upgrade.Phase).To(Equal(infrav1.HostUpgradeRolledBack), status.Upgrade.Message)
@@ -53,7 +53,7 @@ var _ = Describe("A host that boots through GRUB", func() {
 // upgradesTo expects that a good image is booted by its active entry.
 func (h *host) upgradesTo(ctx context.Context, version string) {
 	GinkgoHelper()
-	good := push(ctx, version, nil)
+	good := h.push(ctx, version, nil)
 	h.upgrade(ctx, good)
 	status := h.awaitEnd(ctx, good)
 	Expect(status.Upgrade.Phase).To(Equal(infrav1.HostUpgradeSucceeded), status.Upgrade.Message)

@@ -31,6 +31,8 @@ type Options struct {
 	Hosts bool
 	// Services reports whether hosts run kube-proxy.
 	Services bool
+	// CgroupV2 leaves out what containerd and the kubelet need in a container on a machine with cgroup v1.
+	CgroupV2 bool
 }
 
 // Setup is what hosts and Nodes have in common.
@@ -63,6 +65,9 @@ func New(options Options) *Setup {
 	}
 	return s
 }
+
+// Software is the directory with what hosts and Nodes have in /usr.
+func (s *Setup) Software() string { return s.usr }
 
 // Root of the repository.
 func (s *Setup) Root() string { return s.root }

@@ -23,7 +23,11 @@ func (s *Setup) prepareSoftware() {
 	units := filepath.Join(s.usr, "lib/systemd/system")
 	copyTo(units, filepath.Join(s.root, "hack/os/files/kubeadm/usr/lib/systemd/system/*"))
 	copyTo(units, filepath.Join(s.root, "agent/units/*.service"))
-	copyTo(units, s.testdata("units/*"))
+	if s.options.CgroupV2 {
+		copyTo(units, s.testdata("units/lab-images.service"))
+	} else {
+		copyTo(units, s.testdata("units/*"))
+	}
 	copyTo(filepath.Join(s.usr, "lib/lab"), s.testdata("scripts/*"))
 	copyTo(filepath.Join(s.usr, "lib/lab/kubelet.d"), s.testdata("kubelet.conf"))
 	makeDirs(filepath.Join(s.usr, "libexec/kubernetes/kubelet-plugins/volume/exec")) // kubeadm's control plane mounts it, and /usr is read-only
@@ -33,7 +37,7 @@ func (s *Setup) prepareSoftware() {
 // programs of hosts and Nodes by their path below /usr.
 func (s *Setup) programs() map[string]string {
 	GinkgoHelper()
-	found := map[string]string{"bin/kubelet": s.Built("tools/kubelet"), "bin/kubeadm": s.Built("tools/kubeadm")}
+	found := map[string]string{"bin/kubelet": s.Built("tools/kubelet"), "bin/kubeadm": s.Built("tools/kubeadm"), "bin/cri-ready": s.Built("tools/cri-ready")}
 	if s.options.Services || !s.options.Hosts {
 		found["bin/kube-proxy"] = s.Built("tools/kube-proxy")
 	}

@@ -20,6 +20,8 @@ const (
 	efiDir   = "/run/elemental/efi"
 	keptDir  = "/run/elemental/persistent"
 	software = "/run/software"
+	// machineUsr is /usr of the machine that the suite runs on, for a host whose init is systemd.
+	machineUsr = "/run/machine-usr"
 )
 
 // partitions of the disk by number.
@@ -30,7 +32,7 @@ var partitions = []struct{ label, name, kind string }{
 
 // initramfs does what the toolkit's modules for dracut do: it mounts the snapshot that GRUB has chosen, and what belongs to it, and starts the OS.
 func initramfs() error {
-	for _, step := range []func() error{mountKernel, loadModules, nameDevices, mountPartitions, mountSnapshot, mountIntoRoot, switchRoot} {
+	for _, step := range []func() error{mountKernel, loadModules, nameDevices, mountPartitions, mountMachine, mountSnapshot, mountIntoRoot, switchRoot} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -120,6 +122,14 @@ func mountPartitions() error {
 	return nil
 }
 
+// mountMachine mounts /usr of the suite's machine, where QEMU shares it.
+func mountMachine() error {
+	if shared, err := filepath.Glob("/sys/bus/virtio/drivers/9pnet_virtio/virtio*"); err != nil || len(shared) == 0 {
+		return err
+	}
+	return mount("usr", machineUsr, "9p", unix.MS_RDONLY, "trans=virtio,version=9p2000.L,cache=loose,msize=262144")
+}
+
 // mountSnapshot mounts the snapshot of GRUB's choice.
 func mountSnapshot() error {
 	mode, image := argument("elemental.mode"), argument("elemental.image")
@@ -168,12 +178,16 @@ func mountIntoRoot() error {
 			return err
 		}
 	}
+	programs := software
+	if hasSystemd() {
+		programs += ":" + machineUsr
+	}
 	for _, each := range []struct {
 		device, at, kind string
 		flags            uintptr
 		options          string
 	}{
-		{"usr", "usr", "overlay", unix.MS_RDONLY, "lowerdir=" + at("usr") + ":" + software},
+		{"usr", "usr", "overlay", unix.MS_RDONLY, "lowerdir=" + at("usr") + ":" + programs},
 		{"etc", "etc", "overlay", 0, "lowerdir=" + at("etc") + ",upperdir=/run/etc/upper,workdir=/run/etc/work"},
 		{keptDir + "/var", "var", "", unix.MS_BIND, ""}, {"/run/oem", "oem", "", unix.MS_BIND, ""}, {"tmp", "tmp", "tmpfs", 0, ""},
 	} {
@@ -202,7 +216,17 @@ func switchRoot() error {
 	if err := unix.Chroot("."); err != nil {
 		return err
 	}
-	return unix.Exec("/usr/sbin/os-init", []string{"os-init"}, []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"})
+	init := "/usr/sbin/os-init"
+	if hasSystemd() {
+		init = "/usr/lib/systemd/systemd"
+	}
+	return unix.Exec(init, []string{filepath.Base(init)}, []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"})
+}
+
+// hasSystemd reports whether systemd is the init of the OS.
+func hasSystemd() bool {
+	_, err := os.Stat(machineUsr)
+	return err == nil
 }
 
 // argument of the kernel's command line; empty if there is none.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command guest is what a virtual machine of test/boot runs besides the agent and the elemental CLI's own program, by the name under which it is called: the
-// init of the initramfs, the init of the OS, which plays systemd, that part of systemctl which the agent uses, and "elemental", which runs the CLI and tells when. It is static, and writes what
+// init of the initramfs, the init of the OS, which plays systemd, that part of systemctl which the agent uses, and "elemental", which runs the CLI and tells when. Where systemd is the init it is the unit lab-network alone. It is static, and writes what
 // the suite waits for to the console, in lines that begin with marker.
 package main
 
@@ -18,6 +18,7 @@ const marker = "GUEST: "
 func main() {
 	programs := map[string]func() error{
 		"init": initramfs, "os-init": system, "systemctl": func() error { return systemctl(os.Args[1:]) },
+		"lab-network": network,
 	}
 	name := filepath.Base(os.Args[0])
 	if name == "elemental" {

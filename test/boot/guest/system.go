@@ -98,6 +98,23 @@ func connect() error {
 	return nil
 }
 
+// network is a unit that connects the machine.
+func network() error {
+	if err := connect(); err != nil {
+		return err
+	}
+	if socket := os.Getenv("NOTIFY_SOCKET"); socket != "" {
+		systemd, err := net.Dial("unixgram", socket)
+		if err != nil {
+			return err
+		}
+		if _, err := systemd.Write([]byte("READY=1")); err != nil {
+			return err
+		}
+	}
+	select {}
+}
+
 func forward(listener net.Listener, to string) {
 	for {
 		from, err := listener.Accept()
