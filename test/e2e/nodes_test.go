@@ -48,9 +48,7 @@ func (n *nodes) resets() bool { return false }
 func (n *nodes) start(ctx context.Context) framework.ClusterProxy {
 	GinkgoHelper()
 	for _, missing := range []string{nspawn.MissingForHosts(), nspawn.MissingForNodes()} {
-		if missing != "" {
-			Skip("real nodes cannot run here: " + missing)
-		}
+		Expect(missing).To(BeEmpty(), "real nodes cannot run here")
 	}
 	nspawn.LockHosts()
 	nspawn.LockNodes()

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -109,9 +108,6 @@ func MissingForHosts() string {
 			return "it needs loop devices and cgroup v1: " + err.Error()
 		}
 	}
-	if attached, err := exec.Command("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").Output(); err != nil || strings.Contains(string(attached), "COS_STATE") {
-		return "loop devices of a run that was killed are attached, which the CLI would write to: detach them with losetup -d\n" + string(attached)
-	}
 	return missingPrograms("nodes", "systemd-nspawn", "containerd", "runc", "dbus-daemon", "ip", "iptables", "rsync", "mke2fs", "mksquashfs", "grub-editenv")
 }
 
@@ -128,6 +124,8 @@ func missingPrograms(suite string, names ...string) string {
 func LockHosts() {
 	GinkgoHelper()
 	lock("elemental-native.lock")
+	Expect(Run("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE")).NotTo(ContainSubstring("COS_STATE"),
+		"loop devices of a run that was killed are attached, which the CLI would write to: detach them with losetup -d")
 }
 
 // LockNodes waits until no other run has the routes of this machine to Services and Pods.
