@@ -166,6 +166,8 @@ type BootstrapState struct {
 	Placed bool
 	// Applied is true when this boot has applied it.
 	Applied bool
+	// Failed is what has failed when this boot could not apply it. Empty: it has not, or not yet.
+	Failed string
 }
 
 // Bootstrapper applies bootstrap data.

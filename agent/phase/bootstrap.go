@@ -73,47 +73,60 @@ func (p *Phases) placeBootstrap(ctx context.Context, facts osplugin.Facts) (bool
 
 // awaitBootstrap waits in the boot that applies the bootstrap data.
 func (p *Phases) awaitBootstrap(ctx context.Context, request request) (bool, error) {
-	p.say(wire.HostBootstrapping, "")
-	late := p.Host.Clock.After(bootstrapPatience)
+	late, isLate := p.Host.Clock.After(bootstrapPatience), false
 	for {
-		if err := p.noticeBootstrap(ctx); err != nil {
+		failed, err := p.noticeBootstrap(ctx)
+		if err != nil {
 			return false, err
 		}
 		if p.Bootstrap.Done() {
 			_, err := p.Observe(ctx)
 			return true, err
 		}
+		p.say(wire.HostBootstrapping, bootstrapMessage(failed, isLate))
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
 		case <-request.newer:
 			return false, nil
 		case <-late:
-			p.say(wire.HostBootstrapping, fmt.Sprintf("the bootstrap has not succeeded in %s: see the journal of the host", bootstrapPatience))
+			isLate = true
 		case <-p.Host.Clock.After(bootstrapInterval):
 		}
 	}
 }
 
+// bootstrapMessage is empty as long as nothing is wrong.
+func bootstrapMessage(failed string, isLate bool) string {
+	switch {
+	case failed != "":
+		return fmt.Sprintf("the bootstrap failed: see the journal of %s on the host; a reboot of the host tries again", failed)
+	case isLate:
+		return fmt.Sprintf("the bootstrap has not succeeded in %s: see the journal of the host", bootstrapPatience)
+	default:
+		return ""
+	}
+}
+
 // noticeBootstrap stores the success of a bootstrap. The sentinel is lost in a reboot, but the configuration, which removes itself only
-// after success, is then gone as well.
-func (p *Phases) noticeBootstrap(ctx context.Context) error {
+// after success, is then gone as well. It returns what has failed, if this boot could not apply it.
+func (p *Phases) noticeBootstrap(ctx context.Context) (failed string, err error) {
 	if p.Bootstrap.Done() {
-		return nil
+		return "", nil
 	}
 	state, err := p.Plugin.BootstrapState(ctx)
 	if err != nil {
-		return fmt.Errorf("observing the bootstrap: %w", err)
+		return "", fmt.Errorf("observing the bootstrap: %w", err)
 	}
 	applied := state.Applied
 	if mark := p.Bootstrap.get(); !applied && mark.Phase == bootstrapPlaced && !state.Placed {
 		applied = true
 	}
 	if !applied {
-		return nil
+		return state.Failed, nil
 	}
 	p.Log.Info("The host is bootstrapped")
-	return p.Bootstrap.set(bootstrapMark{Phase: bootstrapDone})
+	return "", p.Bootstrap.set(bootstrapMark{Phase: bootstrapDone})
 }
 
 func (p *Phases) flush(ctx context.Context) {

@@ -122,7 +122,7 @@ func (p *Phases) Observe(ctx context.Context) (osplugin.Facts, error) {
 	if err != nil {
 		err = fmt.Errorf("observing the booted OS: %w", err)
 	} else {
-		err = p.noticeBootstrap(ctx)
+		_, err = p.noticeBootstrap(ctx)
 	}
 	uri := p.Machine.ImageURI(facts.Digest)
 	if uri == "" {

@@ -287,6 +287,19 @@ var _ = Describe("A bootstrap", func() {
 		Entry("after it was applied and rebooted once more: the sentinel is lost", "placed", false, osplugin.BootstrapState{}, 0, true),
 	)
 
+	It("is reported as failed, for as long as it has", func() {
+		mark(`{"phase":"placed","bootID":"an-earlier-one"}`)
+		state := osplugin.BootstrapState{Placed: true, Failed: "network.service"}
+		r.plugin.state = &state
+		newer := make(chan struct{})
+		ended := make(chan error, 1)
+		go func() { ended <- r.phases.Act(context.Background(), desired, newer, make(chan struct{})) }()
+		Eventually(func() string { return r.board.Report().Message }).Should(Equal(
+			"the bootstrap failed: see the journal of network.service on the host; a reboot of the host tries again"))
+		close(newer)
+		Eventually(ended).Should(Receive(BeNil()))
+	})
+
 	It("is waited for while it runs, until something else is desired", func() {
 		mark(`{"phase":"placed","bootID":"an-earlier-one"}`)
 		r.plugin.state = &osplugin.BootstrapState{Placed: true}

@@ -10,10 +10,15 @@ import (
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-const formatCloudConfig = "cloud-config"
+const (
+	formatCloudConfig = "cloud-config"
+	// networkUnit of the toolkit runs the network stage.
+	networkUnit = "elemental-setup-network.service"
+)
 
 // Bootstrap converts a cloud-config into a yip file that runs in the network stage of the next boot, since it may need the network, and
 // removes itself once the sentinel says that it succeeded: yip runs its files at every boot, and this one contains a join token.
@@ -47,7 +52,18 @@ func (p *Plugin) Bootstrap(_ context.Context, data wire.Bootstrap) error {
 	return p.flush()
 }
 
-// BootstrapState checks for the file and the sentinel.
-func (p *Plugin) BootstrapState(context.Context) (osplugin.BootstrapState, error) {
-	return osplugin.BootstrapState{Placed: p.host.Exists(bootstrapConfig), Applied: p.host.Exists(bootstrapSentinel)}, nil
+// BootstrapState checks for the file, the sentinel, and the unit that runs the network stage, which fails if a command of the stage does.
+func (p *Plugin) BootstrapState(ctx context.Context) (osplugin.BootstrapState, error) {
+	state := osplugin.BootstrapState{Placed: p.host.Exists(bootstrapConfig), Applied: p.host.Exists(bootstrapSentinel)}
+	if !state.Placed || state.Applied {
+		return state, nil
+	}
+	result, err := p.host.Runner.Run(ctx, system.Command{Name: "systemctl", Args: []string{"is-active", networkUnit}})
+	if err != nil {
+		return osplugin.BootstrapState{}, fmt.Errorf("asking systemd: %w", err)
+	}
+	if strings.TrimSpace(result.Stdout) == "failed" {
+		state.Failed = networkUnit
+	}
+	return state, nil
 }

@@ -110,6 +110,8 @@ var _ = Describe("The Node of a host", func() {
 		Eventually(l.events.types).Should(ContainElement(host.JoinFailed))
 		Expect(l.Path(disk.BootstrapOK)).NotTo(BeAnExistingFile())
 		Expect(l.Path(bootstrapPath)).To(BeAnExistingFile())
+		Eventually(func() (units.Units, error) { return units.Read(l.Path()) }).
+			Should(HaveKeyWithValue("elemental-setup-boot.service", units.Failed), "yip runs runcmd in this stage")
 		Expect(l.kubelet.Log()).To(BeEmpty())
 	},
 		Entry("with an invalid configuration", "kind: [", nil),

@@ -60,7 +60,11 @@ func newRunning(ctx context.Context, h *Host, system boot.System, id string, con
 // setUp runs the yip files; the kubelet and the agent start after them.
 func (r *running) setUp() {
 	defer close(r.ready)
-	r.cloudInit().Run(r.ctx)
+	for _, stage := range r.cloudInit().Run(r.ctx) {
+		if unit := units.OfStage(stage); unit != "" {
+			r.unit(unit, units.Failed)
+		}
+	}
 }
 
 // loop handles events until one of them ends the boot.

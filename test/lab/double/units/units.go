@@ -29,6 +29,14 @@ const (
 	Agent          = "elemental-agent.service"
 )
 
+// OfStage is the unit that runs a stage of the toolkit; empty for a stage of the initramfs.
+func OfStage(stage string) string {
+	if stage != "fs" && stage != "boot" && stage != "network" {
+		return ""
+	}
+	return "elemental-setup-" + stage + ".service"
+}
+
 const file = "run/lab/units.json"
 
 // Units are the states of all units, by name.

@@ -29,19 +29,26 @@ type Runner struct {
 	Log io.Writer
 }
 
-// Run runs all stages of a boot. Errors are logged and do not stop it, as in yip.
-func (r *Runner) Run(ctx context.Context) {
+// Run runs all stages of a boot. Errors are logged and do not stop it, as in yip. It returns the stages with errors: with --strict, as the
+// toolkit's units run them, their units fail.
+func (r *Runner) Run(ctx context.Context) (failed []string) {
 	for _, stage := range Stages {
+		succeeds := true
 		for _, name := range []string{stage + ".before", stage, stage + ".after"} {
-			r.stage(ctx, name)
+			succeeds = r.stage(ctx, name) && succeeds
+		}
+		if !succeeds {
+			failed = append(failed, stage)
 		}
 	}
+	return failed
 }
 
 func (r *Runner) logf(format string, args ...any) { _, _ = fmt.Fprintf(r.Log, format+"\n", args...) }
 
 // stage rereads the files, because the previous stage may have added and removed some.
-func (r *Runner) stage(ctx context.Context, name string) {
+func (r *Runner) stage(ctx context.Context, name string) (succeeds bool) {
+	succeeds = true
 	files, _ := filepath.Glob(r.Disk.Path(disk.OEMDir, "*.y*ml"))
 	slices.Sort(files)
 	for _, file := range files {
@@ -52,39 +59,45 @@ func (r *Runner) stage(ctx context.Context, name string) {
 		config, err := Load(data)
 		if err != nil {
 			r.logf("%s: %v", filepath.Base(file), err)
+			succeeds = false
 			continue
 		}
 		for _, stage := range config.Stages[name] {
 			if ctx.Err() != nil {
-				return
+				return succeeds
 			}
 			r.logf("%s: stage %s %s", filepath.Base(file), name, stage.Name)
-			r.apply(ctx, stage)
+			succeeds = r.apply(ctx, stage) && succeeds
 		}
 	}
+	return succeeds
 }
 
-func (r *Runner) apply(ctx context.Context, s Stage) {
+func (r *Runner) apply(ctx context.Context, s Stage) (succeeds bool) {
 	if s.If != "" && r.Shell(ctx, s.If) != 0 {
-		return
+		return true
 	}
+	succeeds = true
 	if s.Hostname != "" {
-		r.check(r.Disk.WriteFile("/etc/hostname", []byte(s.Hostname+"\n")))
+		succeeds = r.check(r.Disk.WriteFile("/etc/hostname", []byte(s.Hostname+"\n")))
 	}
 	for _, f := range s.Files {
-		r.check(r.write(f))
+		succeeds = r.check(r.write(f)) && succeeds
 	}
 	for _, c := range s.Commands {
 		if rc := r.Shell(ctx, c); rc != 0 {
 			r.logf("exit code %d: %s", rc, c)
+			succeeds = false
 		}
 	}
+	return succeeds
 }
 
-func (r *Runner) check(err error) {
+func (r *Runner) check(err error) (succeeds bool) {
 	if err != nil {
 		r.logf("error: %v", err)
 	}
+	return err == nil
 }
 
 func (r *Runner) write(f File) error {
