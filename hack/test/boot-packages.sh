@@ -20,7 +20,7 @@ if [ "${#lacks[@]}" -gt 0 ]; then
 fi
 
 missing=()
-for package in bash cpio e2fsprogs fdisk grub-common grub-efi-amd64-bin grub-pc-bin iproute2 kmod mount mtools ovmf qemu-system-x86 rsync util-linux; do
+for package in bash containerd cpio dbus e2fsprogs fdisk grub-common grub-efi-amd64-bin grub-pc-bin iproute2 kmod mount mtools ovmf qemu-system-x86 rsync runc systemd util-linux; do
   dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
 done
 if [ "${#missing[@]}" -gt 0 ]; then

@@ -6,7 +6,8 @@
 // agent runs in the guest. It reports to our Elemental API, which stores in a real kube-apiserver.
 //
 // Simulated are dracut, udev and systemd (package guest), the installation of the disk, and BIOS GRUB's installation, which the toolkit does not
-// support. The OS has no kubelet; it belongs to a host that is not bootstrapped and upgrades by itself.
+// support. The OS has no kubelet; it belongs to a host that is not bootstrapped and upgrades by itself. Another host has systemd, containerd and the
+// kubelet of this machine and of package nspawn, on cgroup v2.
 //
 // The disk is a server of network block devices in the test, which loses at a power cut what the guest has not flushed: killing QEMU alone loses
 // nothing.

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pods tests the managers as Pods: clusterctl installs the release on a Node with systemd, containerd, the kubelet and kube-proxy,
-// in systemd-nspawn, whose control plane is that of the lab. Images are made around static binaries, without a container engine.
+// in systemd-nspawn (test/nspawn), whose control plane is that of the lab.
 //
-// Simulated are the hosts (test/lab/host) and their kubelets. A program of the test stands in for CoreDNS, nothing enforces NetworkPolicies, and
-// the controllers of cert-manager are one Pod, without its webhook.
+// Simulated are the hosts (test/lab/host) and their kubelets. Nothing enforces NetworkPolicies, and the controllers of cert-manager are one
+// Pod, without its webhook.
 //
 // It requires root, cgroup v1, Debian's packages of hack/test/pods-packages.sh, and 'make tools tools-nodes tools-pods tools-certmanager
 // lab-binaries'.
