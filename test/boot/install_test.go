@@ -16,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 const mib = 1 << 20
@@ -54,10 +55,10 @@ func install(path string, installed image.Image, ofImage, own files) {
 	dir := GinkgoT().TempDir()
 	content := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
 	for _, each := range partitions {
-		makeDirs(content(each.label))
+		osimage.MakeDirs(content(each.label))
 	}
 	installSnapshot(content("COS_STATE", ".snapshots"), ofImage)
-	recordInstallation(content, installed)
+	osimage.Record(dir, state.LoopDevice(), 1, installed)
 	boot := &grub.Env{}
 	for name, value := range map[string]string{
 		grub.DefaultMenuEntry: "Elemental", "state_label": "COS_STATE", "oem_label": "COS_OEM", "recovery_label": "COS_RECOVERY", "persistent_label": "COS_PERSISTENT",
@@ -67,11 +68,11 @@ func install(path string, installed image.Image, ofImage, own files) {
 	}
 	Expect(boot.Write(content("COS_GRUB", "grub_oem_env"))).To(Succeed())
 	Expect((&grub.Env{}).Write(content("COS_OEM", "grubenv"))).To(Succeed())
-	own.writeTo(content("COS_PERSISTENT", "var/lib"))
+	own.WriteTo(content("COS_PERSISTENT", "var/lib"))
 	files{
-		"EFI/ELEMENTAL/grub.cfg": read(filepath.Join(theTree.dir, "etc/elemental/grub.cfg")),
-		"grubcustom/custom.cfg":  read("testdata/custom.cfg"), "grubcustom/bootassessment.cfg": bootAssessment(),
-	}.writeTo(content("COS_GRUB"))
+		"EFI/ELEMENTAL/grub.cfg": osimage.Read(filepath.Join(theTree.dir, "etc/elemental/grub.cfg")),
+		"grubcustom/custom.cfg":  osimage.Read("testdata/custom.cfg"), "grubcustom/bootassessment.cfg": bootAssessment(),
+	}.WriteTo(content("COS_GRUB"))
 	format(path, content)
 	installGRUB(path, content("COS_GRUB"))
 }
@@ -79,28 +80,13 @@ func install(path string, installed image.Image, ofImage, own files) {
 func installSnapshot(snapshots string, ofImage files) {
 	GinkgoHelper()
 	tree := filepath.Join(GinkgoT().TempDir(), "tree")
-	run("cp", "-a", theTree.dir, tree)
-	release("v1").writeTo(tree)
-	ofImage.writeTo(tree)
-	makeDirs(filepath.Join(snapshots, "1"))
-	run("mke2fs", "-q", "-t", "ext2", "-L", "EL_SNAP1", "-d", tree, filepath.Join(snapshots, "1/snapshot.img"), "64M")
+	osimage.Run("cp", "-a", theTree.dir, tree)
+	release("v1").WriteTo(tree)
+	ofImage.WriteTo(tree)
+	osimage.MakeDirs(filepath.Join(snapshots, "1"))
+	osimage.Run("mke2fs", "-q", "-t", "ext2", "-L", "EL_SNAP1", "-d", tree, filepath.Join(snapshots, "1/snapshot.img"), "64M")
 	Expect(os.Symlink("1/snapshot.img", filepath.Join(snapshots, "active"))).To(Succeed())
 	Expect(os.RemoveAll(tree)).To(Succeed())
-}
-
-func recordInstallation(content func(...string) string, from image.Image) {
-	GinkgoHelper()
-	system := func(label, fs string) *state.System {
-		return &state.System{Source: from.URI(), Digest: from.PlatformDigest, Active: fs == "", Label: label, FS: fs, FromAction: state.ActionInstall}
-	}
-	file := state.File{
-		Snapshotter: state.LoopDevice(),
-		EFI:         &state.Partition{Label: "COS_GRUB"}, OEM: &state.Partition{Label: "COS_OEM"},
-		Persistent: &state.Partition{Label: "COS_PERSISTENT"},
-		Recovery:   &state.Partition{Label: "COS_RECOVERY", Recovery: system("COS_SYSTEM", "squashfs")},
-		State:      &state.Partition{Label: "COS_STATE", Snapshots: map[int]*state.System{1: system("", "")}},
-	}
-	Expect(file.Write(content("COS_STATE", "state.yaml"), content("COS_RECOVERY", "state.yaml"))).To(Succeed())
 }
 
 // format makes the partitions and the file systems but for the EFI partition's. Debian's GRUB does not read ext4 with all its features.
@@ -113,12 +99,12 @@ func format(path string, content func(...string) string) {
 	for i, each := range partitions {
 		table += fmt.Sprintf("start=%dMiB,size=%dMiB,type=%s\n", start(i+1), each.megabytes, each.kind)
 	}
-	run("sh", "-c", fmt.Sprintf("sfdisk -q %s <<'TABLE'\n%sTABLE", path, table))
+	osimage.Run("sh", "-c", fmt.Sprintf("sfdisk -q %s <<'TABLE'\n%sTABLE", path, table))
 	for i, each := range partitions {
 		if each.kind != "L" {
 			continue
 		}
-		run("mke2fs", "-q", "-t", "ext4", "-O", "^metadata_csum_seed,^orphan_file", "-L", each.label, "-d", content(each.label),
+		osimage.Run("mke2fs", "-q", "-t", "ext4", "-O", "^metadata_csum_seed,^orphan_file", "-L", each.label, "-d", content(each.label),
 			"-E", fmt.Sprintf("offset=%d,root_owner=0:0", start(i+1)*mib), path, fmt.Sprintf("%dM", each.megabytes))
 	}
 }
@@ -128,13 +114,13 @@ func installGRUB(path, content string) {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
 	core := filepath.Join(dir, "core.img")
-	run("grub-mkimage", append([]string{"-O", "i386-pc", "-c", "testdata/early.cfg", "-p", "/grub", "-o", core, "biosdisk"}, grubModules...)...)
-	makeDirs(filepath.Join(content, "EFI/BOOT"))
-	run("grub-mkimage", append([]string{"-O", "x86_64-efi", "-c", "testdata/early.cfg", "-p", "/grub", "-o", filepath.Join(content, "EFI/BOOT/BOOTX64.EFI")}, grubModules...)...)
+	osimage.Run("grub-mkimage", append([]string{"-O", "i386-pc", "-c", "testdata/early.cfg", "-p", "/grub", "-o", core, "biosdisk"}, grubModules...)...)
+	osimage.MakeDirs(filepath.Join(content, "EFI/BOOT"))
+	osimage.Run("grub-mkimage", append([]string{"-O", "x86_64-efi", "-c", "testdata/early.cfg", "-p", "/grub", "-o", filepath.Join(content, "EFI/BOOT/BOOTX64.EFI")}, grubModules...)...)
 	efi := fmt.Sprintf("%s@@%dM", path, start(2))
-	run("mformat", "-i", efi, "-T", fmt.Sprint(partitions[1].megabytes*mib/512), "-h", "64", "-s", "32", "-v", "COS_GRUB", "::")
-	run("sh", "-c", fmt.Sprintf("mcopy -s -i %s %s/* ::", efi, content))
-	embed(path, read("/usr/lib/grub/i386-pc/boot.img"), read(core))
+	osimage.Run("mformat", "-i", efi, "-T", fmt.Sprint(partitions[1].megabytes*mib/512), "-h", "64", "-s", "32", "-v", "COS_GRUB", "::")
+	osimage.Run("sh", "-c", fmt.Sprintf("mcopy -s -i %s %s/* ::", efi, content))
+	embed(path, osimage.Read("/usr/lib/grub/i386-pc/boot.img"), osimage.Read(core))
 }
 
 // embed writes GRUB to the first sector and to the first partition, as grub-bios-setup does, which needs a block device: the first sector gets

@@ -19,6 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // machine is a virtual machine with a disk, which is started again after each reset.
@@ -84,7 +85,7 @@ func (m *machine) arguments() []string {
 func (m *machine) powerOn() {
 	GinkgoHelper()
 	if firmware == uefi {
-		run("cp", "/usr/share/OVMF/OVMF_VARS_4M.fd", m.path("variables.fd"))
+		osimage.Run("cp", "/usr/share/OVMF/OVMF_VARS_4M.fd", m.path("variables.fd"))
 	}
 	m.off.Store(false)
 	m.stopped = make(chan struct{})
@@ -189,5 +190,5 @@ func (m *machine) keepConsole() {
 		}
 		return char
 	}, CurrentSpecReport().FullText())
-	write(filepath.Join(root, "bin/logs/boot", name+".console"), m.console())
+	osimage.Write(filepath.Join(root, "bin/logs/boot", name+".console"), m.console())
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -88,34 +87,6 @@ func built(name string) string {
 	return path
 }
 
-// run runs a command that must succeed and returns its output.
-func run(command string, args ...string) string {
-	GinkgoHelper()
-	output, err := exec.Command(command, args...).CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), "%s %s: %s", command, strings.Join(args, " "), output)
-	return strings.TrimSpace(string(output))
-}
-
 func copySparse(from, to string) error {
 	return exec.Command("cp", "--sparse=always", from, to).Run()
-}
-
-func read(path string) string {
-	GinkgoHelper()
-	content, err := os.ReadFile(path)
-	Expect(err).NotTo(HaveOccurred())
-	return string(content)
-}
-
-func write(path, content string) {
-	GinkgoHelper()
-	makeDirs(filepath.Dir(path))
-	Expect(os.WriteFile(path, []byte(content), 0o755)).To(Succeed())
-}
-
-func makeDirs(paths ...string) {
-	GinkgoHelper()
-	for _, path := range paths {
-		Expect(os.MkdirAll(path, 0o755)).To(Succeed())
-	}
 }

@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 const (
@@ -44,7 +45,7 @@ func realSystemd() initSystem {
 		hardware: hardware{software: software, sharesUsr: true, megabytes: 2048, processors: 2},
 		files: func(agentConfig string) (ofImages, own files) {
 			return systemdFiles(agentConfig), files{
-				"kubelet/config.yaml": read("testdata/kubelet.yaml"), "kubelet/kubeadm-flags.env": "KUBELET_KUBEADM_ARGS=\"--hostname-override=" + nodeName + " --node-ip=10.0.2.15\"\n",
+				"kubelet/config.yaml": osimage.Read("testdata/kubelet.yaml"), "kubelet/kubeadm-flags.env": "KUBELET_KUBEADM_ARGS=\"--hostname-override=" + nodeName + " --node-ip=10.0.2.15\"\n",
 			}
 		},
 	}
@@ -59,7 +60,7 @@ func systemdFiles(agentConfig string) files {
 		"etc/systemd/journald.conf.d/lab.conf":         "[Journal]\nStorage=volatile\nForwardToConsole=yes\nMaxLevelConsole=notice\n",
 		"etc/systemd/system/getty.target":              "->/dev/null",
 		"etc/cni/net.d/10-none.conflist":               `{"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "loopback"}]}`,
-		"etc/containerd/config.toml":                   read(filepath.Join(root, "hack/os/files/kubeadm/etc/containerd/config.toml")),
+		"etc/containerd/config.toml":                   osimage.Read(filepath.Join(root, "hack/os/files/kubeadm/etc/containerd/config.toml")),
 		"opt/cni/bin":                                  "->/usr/lib/cni",
 		"etc/systemd/system/systemd-firstboot.service": "->/dev/null",
 	}
@@ -118,10 +119,10 @@ func systemdSoftware() string {
 		podImage: {From: "lab/pod", As: "/pod"}, sandboxImage: {From: "lab/pod", As: "/pod"},
 	}})
 	usr := setup.Software()
-	run("cp", built("lab/guest"), filepath.Join(usr, "sbin/lab-network"))
-	run("sh", "-c", "cp testdata/units/* "+filepath.Join(usr, "lib/systemd/system"))
-	run("cp", "testdata/limits", filepath.Join(usr, "lib/lab"))
+	osimage.Run("cp", built("lab/guest"), filepath.Join(usr, "sbin/lab-network"))
+	osimage.Run("sh", "-c", "cp testdata/units/* "+filepath.Join(usr, "lib/systemd/system"))
+	osimage.Run("cp", "testdata/limits", filepath.Join(usr, "lib/lab"))
 	image := filepath.Join(GinkgoT().TempDir(), "systemd.img")
-	run("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-d", usr, image, "640M")
+	osimage.Run("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-d", usr, image, "640M")
 	return image
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // nodesPort is the port of a Node at which hosts reach the Elemental API.
@@ -87,7 +88,7 @@ func (n *nodes) podImages() map[string]nspawn.Program {
 	maps.Copy(found, nspawn.ControlPlaneImages(kubeadm))
 	maps.Copy(found, nspawn.AddonImages(kubeadm))
 	found[nspawn.PauseImage] = nspawn.Program{From: "lab/pod", As: "/pod"}
-	vip := regexp.MustCompile(`\$\{KUBE_VIP_IMAGE:=([^}]+)\}`).FindStringSubmatch(nspawn.Read(filepath.Join(root, "templates", kubeadmTemplate)))
+	vip := regexp.MustCompile(`\$\{KUBE_VIP_IMAGE:=([^}]+)\}`).FindStringSubmatch(osimage.Read(filepath.Join(root, "templates", kubeadmTemplate)))
 	Expect(vip).NotTo(BeNil())
 	found[vip[1]] = nspawn.Program{From: "tools/kube-vip", As: "/kube-vip"}
 	return found
@@ -97,7 +98,7 @@ func (n *nodes) podImages() map[string]nspawn.Program {
 func (n *nodes) pushImages(ctx context.Context) {
 	GinkgoHelper()
 	n.images = map[string]image.Image{}
-	for variable, files := range map[string]nspawn.Files{imageInstalled: nil, imageUpgrade: nil, imageBad: nspawn.FailingUnit} {
+	for variable, files := range map[string]osimage.Files{imageInstalled: nil, imageUpgrade: nil, imageBad: nspawn.FailingUnit} {
 		pushed := n.setup.Push(ctx, strings.ToLower(variable), files)
 		n.images[pushed.URI()] = pushed
 		config.Variables[variable] = pushed.URI()
@@ -136,7 +137,7 @@ func (n *nodes) fitTemplate(file *clusterctl.Files) {
 		return
 	}
 	const tolerated = "ignorePreflightErrors: [SystemVerification]\n"
-	text := nspawn.Read(file.SourcePath)
+	text := osimage.Read(file.SourcePath)
 	for before, more := range map[string]string{
 		"  kubeadmConfigSpec:\n": "    initConfiguration:\n      skipPhases: [addon/kube-proxy]\n      nodeRegistration:\n        " + tolerated +
 			"    joinConfiguration:\n      nodeRegistration:\n        " + tolerated,

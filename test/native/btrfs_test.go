@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // snapshotter of a machine's CLI.
@@ -46,26 +47,26 @@ const firstInfo = `<snapshot>
 // installSubvolumes creates the state partition with btrfs, with the tree in snapshot 1.
 func installSubvolumes(file, size, tree, recorded string) {
 	GinkgoHelper()
-	run("truncate", "-s", size, file)
-	run("mkfs.btrfs", "-q", "-L", "COS_STATE", file)
+	osimage.Run("truncate", "-s", size, file)
+	osimage.Run("mkfs.btrfs", "-q", "-L", "COS_STATE", file)
 	at := file + ".mounted"
 	Expect(os.Mkdir(at, 0o755)).To(Succeed())
-	run("mount", "-o", "loop", file, at)
-	defer func() { run("umount", at) }()
-	run("btrfs", "quota", "enable", at)
+	osimage.Run("mount", "-o", "loop", file, at)
+	defer func() { osimage.Run("umount", at) }()
+	osimage.Run("btrfs", "quota", "enable", at)
 	first := filepath.Join(at, "@/.snapshots/1")
 	for _, each := range []string{"@", "@/.snapshots"} {
-		run("btrfs", "subvolume", "create", filepath.Join(at, each))
+		osimage.Run("btrfs", "subvolume", "create", filepath.Join(at, each))
 	}
 	Expect(os.Mkdir(first, 0o755)).To(Succeed())
-	run("btrfs", "subvolume", "create", filepath.Join(first, "snapshot"))
-	run("btrfs", "qgroup", "create", "1/0", at)
-	run("cp", "-a", tree+"/.", filepath.Join(first, "snapshot"))
+	osimage.Run("btrfs", "subvolume", "create", filepath.Join(first, "snapshot"))
+	osimage.Run("btrfs", "qgroup", "create", "1/0", at)
+	osimage.Run("cp", "-a", tree+"/.", filepath.Join(first, "snapshot"))
 	Expect(os.MkdirAll(filepath.Join(first, "snapshot", ".snapshots"), 0o755)).To(Succeed())
-	write(filepath.Join(first, "info.xml"), firstInfo)
-	run("btrfs", "property", "set", filepath.Join(first, "snapshot"), "ro", "true")
-	run("btrfs", "subvolume", "set-default", filepath.Join(first, "snapshot"))
-	run("cp", recorded, filepath.Join(at, "@", "state.yaml"))
+	osimage.Write(filepath.Join(first, "info.xml"), firstInfo)
+	osimage.Run("btrfs", "property", "set", filepath.Join(first, "snapshot"), "ro", "true")
+	osimage.Run("btrfs", "subvolume", "set-default", filepath.Join(first, "snapshot"))
+	osimage.Run("cp", recorded, filepath.Join(at, "@", "state.yaml"))
 }
 
 var defaultSubvolume = regexp.MustCompile(`path @/\.snapshots/(\d+)/snapshot`)
@@ -73,7 +74,7 @@ var defaultSubvolume = regexp.MustCompile(`path @/\.snapshots/(\d+)/snapshot`)
 // defaultOf is the snapshot that is the default subvolume of a mounted file system.
 func defaultOf(path string) string {
 	GinkgoHelper()
-	match := defaultSubvolume.FindStringSubmatch(run("btrfs", "subvolume", "get-default", path))
+	match := defaultSubvolume.FindStringSubmatch(osimage.Run("btrfs", "subvolume", "get-default", path))
 	Expect(match).NotTo(BeNil())
 	return match[1]
 }

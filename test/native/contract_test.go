@@ -23,6 +23,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/contract/elemental"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 var _ = Describe("The elemental CLI", func() {
@@ -168,7 +169,7 @@ func (r real) Whole(snapshot int) bool {
 func (r real) Mode(snapshot int, path string) int64 {
 	GinkgoHelper()
 	image := r.path(fmt.Sprintf("%s/.snapshots/%d/snapshot.img", stateDir, snapshot))
-	found := regexp.MustCompile(`Mode: +(\d+)`).FindStringSubmatch(run("debugfs", "-R", "stat /"+path, image))
+	found := regexp.MustCompile(`Mode: +(\d+)`).FindStringSubmatch(osimage.Run("debugfs", "-R", "stat /"+path, image))
 	Expect(found).NotTo(BeNil(), "%s is not in the snapshot", path)
 	mode, err := strconv.ParseInt(found[1], 8, 64)
 	Expect(err).NotTo(HaveOccurred())

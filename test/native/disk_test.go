@@ -12,7 +12,9 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 const (
@@ -50,24 +52,24 @@ func install(dir string, kind snapshotter) {
 	first := filepath.Join(content, "COS_STATE", ".snapshots", "1")
 	Expect(os.MkdirAll(first, 0o755)).To(Succeed())
 	tree := filepath.Join(dir, "tree")
-	run("cp", "-a", trees.base, tree)
-	write(filepath.Join(tree, "etc/os-release"), "PRETTY_NAME=\"v1\"\n")
+	osimage.Run("cp", "-a", trees.base, tree)
+	osimage.Write(filepath.Join(tree, "etc/os-release"), osimage.Release("v1"))
 	if kind == snapper {
-		write(filepath.Join(tree, "etc/default/snapper"), "SNAPPER_CONFIGS=\"root\"\n")
-		write(filepath.Join(tree, "etc/snapper/configs/root"), "SUBVOLUME=\"/\"\nFSTYPE=\"btrfs\"\nQGROUP=\"1/0\"\nNUMBER_LIMIT=\"4\"\n")
+		osimage.Write(filepath.Join(tree, "etc/default/snapper"), "SNAPPER_CONFIGS=\"root\"\n")
+		osimage.Write(filepath.Join(tree, "etc/snapper/configs/root"), "SUBVOLUME=\"/\"\nFSTYPE=\"btrfs\"\nQGROUP=\"1/0\"\nNUMBER_LIMIT=\"4\"\n")
 	}
-	run("mke2fs", "-q", "-t", "ext2", "-L", "EL_SNAP1", "-d", tree, filepath.Join(first, "snapshot.img"), "64M")
+	osimage.Run("mke2fs", "-q", "-t", "ext2", "-L", "EL_SNAP1", "-d", tree, filepath.Join(first, "snapshot.img"), "64M")
 	recovery := filepath.Join(content, "COS_RECOVERY", "boot")
 	Expect(os.MkdirAll(recovery, 0o755)).To(Succeed())
-	run("mke2fs", "-q", "-t", "ext2", "-L", "COS_SYSTEM", "-d", tree, filepath.Join(recovery, "recovery.img"), "64M")
+	osimage.Run("mke2fs", "-q", "-t", "ext2", "-L", "COS_SYSTEM", "-d", tree, filepath.Join(recovery, "recovery.img"), "64M")
 	Expect(os.Symlink("1/snapshot.img", filepath.Join(content, "COS_STATE", ".snapshots", "active"))).To(Succeed())
-	write(filepath.Join(content, "COS_OEM", "90_hold.yaml"), holdHook)
-	write(filepath.Join(content, "COS_OEM", "hold.sh"), holdScript)
+	osimage.Write(filepath.Join(content, "COS_OEM", "90_hold.yaml"), holdHook)
+	osimage.Write(filepath.Join(content, "COS_OEM", "hold.sh"), holdScript)
 	for _, name := range []string{"hold", "reached"} {
 		Expect(os.MkdirAll(filepath.Join(content, "COS_OEM", name), 0o755)).To(Succeed())
 	}
 	writeEnvironments(content, kind)
-	recordInstallation(content, kind)
+	osimage.Record(content, kind.recorded(), 1, image.Image{Ref: "registry/elemental/os:v1", PlatformDigest: firstDigest})
 	for _, each := range partitions {
 		source := filepath.Join(content, each.label)
 		Expect(os.MkdirAll(source, 0o755)).To(Succeed())
@@ -75,7 +77,7 @@ func install(dir string, kind snapshotter) {
 			installSubvolumes(filepath.Join(dir, each.label), each.size, tree, filepath.Join(source, "state.yaml"))
 			continue
 		}
-		run("mke2fs", "-q", "-t", "ext4", "-L", each.label, "-d", source, filepath.Join(dir, each.label), each.size)
+		osimage.Run("mke2fs", "-q", "-t", "ext4", "-L", each.label, "-d", source, filepath.Join(dir, each.label), each.size)
 	}
 	Expect(os.RemoveAll(content)).To(Succeed())
 	Expect(os.RemoveAll(tree)).To(Succeed())
@@ -94,27 +96,12 @@ func writeEnvironments(content string, kind snapshotter) {
 	Expect((&grub.Env{}).Write(filepath.Join(content, "COS_OEM", "grubenv"))).To(Succeed())
 }
 
-func recordInstallation(content string, kind snapshotter) {
-	GinkgoHelper()
-	installed := func(label, fs string) *state.System {
-		return &state.System{Source: "oci://registry/elemental/os:v1", Digest: firstDigest, Active: fs == "", Label: label, FS: fs, FromAction: state.ActionInstall}
-	}
-	file := state.File{
-		Snapshotter: kind.recorded(),
-		EFI:         &state.Partition{Label: "COS_GRUB"}, OEM: &state.Partition{Label: "COS_OEM"},
-		Persistent: &state.Partition{Label: "COS_PERSISTENT"},
-		Recovery:   &state.Partition{Label: "COS_RECOVERY", Recovery: installed("COS_SYSTEM", "squashfs")},
-		State:      &state.Partition{Label: "COS_STATE", Snapshots: map[int]*state.System{1: installed("", "")}},
-	}
-	Expect(file.Write(filepath.Join(content, "COS_STATE", "state.yaml"), filepath.Join(content, "COS_RECOVERY", "state.yaml"))).To(Succeed())
-}
-
 // attach gives each partition a loop device.
 func attach(dir string) []string {
 	GinkgoHelper()
 	var loops []string
 	for _, each := range partitions {
-		loops = append(loops, run("losetup", "-f", "--show", filepath.Join(dir, each.label)))
+		loops = append(loops, osimage.Run("losetup", "-f", "--show", filepath.Join(dir, each.label)))
 	}
 	return loops
 }
@@ -124,10 +111,10 @@ func attach(dir string) []string {
 func detach(loops []string) {
 	GinkgoHelper()
 	for _, each := range leftOn(loops) {
-		run("losetup", "-d", each.device)
+		osimage.Run("losetup", "-d", each.device)
 	}
 	for _, loop := range loops {
-		run("losetup", "-d", loop)
+		osimage.Run("losetup", "-d", loop)
 	}
 }
 
@@ -142,7 +129,7 @@ func leftOn(loops []string) []attached {
 		own["7:"+strings.TrimPrefix(loop, "/dev/loop")] = true
 	}
 	var found []attached
-	for line := range strings.Lines(run("losetup", "--list", "--noheadings", "--output", "NAME,BACK-MAJ:MIN,BACK-FILE")) {
+	for line := range strings.Lines(osimage.Run("losetup", "--list", "--noheadings", "--output", "NAME,BACK-MAJ:MIN,BACK-FILE")) {
 		if fields := strings.Fields(line); len(fields) >= 3 && own[fields[1]] {
 			found = append(found, attached{device: fields[0], file: strings.Join(fields[2:], " ")})
 		}

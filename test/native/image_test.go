@@ -7,24 +7,19 @@ import (
 	"archive/tar"
 	"bytes"
 	"cmp"
+	"context"
 	"io"
 	"maps"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // trees are created once: the directory of an OS without a kernel, and its layer.
@@ -33,8 +28,8 @@ var trees struct {
 	layer v1.Layer
 }
 
-// files of a layer, by path.
-type files map[string]string
+// files of a layer.
+type files = osimage.Files
 
 // kernel has the files that the toolkit looks for in an image that also becomes the recovery
 // system.
@@ -43,12 +38,8 @@ var kernel = files{"boot/vmlinuz-6.4.0": "kernel", "boot/initrd-6.4.0": "initrd"
 func prepareTrees() {
 	GinkgoHelper()
 	trees.base = filepath.Join(GinkgoT().TempDir(), "tree")
-	run("testdata/tree.sh", trees.base)
-	archive := trees.base + ".tar"
-	run("tar", "-C", trees.base, "-cf", archive, ".")
-	var err error
-	trees.layer, err = tarball.LayerFromFile(archive)
-	Expect(err).NotTo(HaveOccurred())
+	osimage.MakeTree(trees.base)
+	trees.layer = osimage.LayerOf(trees.base)
 }
 
 // push pushes an OS image of the base tree and these files.
@@ -63,21 +54,9 @@ func push(registry *image.Registry, version string, more ...files) (uri, digest 
 
 func pushLayers(registry *image.Registry, version string, more ...v1.Layer) (uri, digest string) {
 	GinkgoHelper()
-	layers := append([]v1.Layer{trees.layer, layer(files{"etc/os-release": "PRETTY_NAME=\"" + version + "\"\n"})}, more...)
-	built, err := mutate.AppendLayers(empty.Image, layers...)
-	Expect(err).NotTo(HaveOccurred())
-	config, err := built.ConfigFile()
-	Expect(err).NotTo(HaveOccurred())
-	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", "amd64"
-	built, err = mutate.ConfigFile(built, config)
-	Expect(err).NotTo(HaveOccurred())
-	reference, err := name.ParseReference(registry.Host() + "/elemental/os:" + version)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(remote.Write(reference, built, remote.WithTransport(registry.Transport()))).To(Succeed())
-	sum, err := built.Digest()
-	Expect(err).NotTo(HaveOccurred())
-	return "oci://" + reference.String(), sum.String()
+	layers := append([]v1.Layer{trees.layer, layer(files{"etc/os-release": osimage.Release(version)})}, more...)
+	pushed := osimage.Push(context.Background(), registry, version, layers...)
+	return pushed.URI(), pushed.Digest
 }
 
 func layer(content files) v1.Layer {
@@ -101,18 +80,4 @@ func layerWith(content files, modes map[string]int64) v1.Layer {
 	made, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil })
 	Expect(err).NotTo(HaveOccurred())
 	return made
-}
-
-// run runs a command that must succeed and returns its output.
-func run(command string, args ...string) string {
-	GinkgoHelper()
-	output, err := exec.Command(command, args...).CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), "%s %s: %s", command, strings.Join(args, " "), output)
-	return strings.TrimSpace(string(output))
-}
-
-func write(path, content string) {
-	GinkgoHelper()
-	Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
-	Expect(os.WriteFile(path, []byte(content), 0o755)).To(Succeed())
 }

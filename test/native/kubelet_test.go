@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/phase"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 const (
@@ -60,7 +61,7 @@ var _ = Describe("The boot of a node", func() {
 	// boot makes the machine boot an OS with a kubelet in the state of a file.
 	boot := func(state string) (digest string) {
 		GinkgoHelper()
-		write(shared(state), "")
+		osimage.Write(shared(state), "")
 		uri, digest := push(m.registry, "v2", kernel, files{"etc/kubelet.yaml": kubeletPort + port + "\n"})
 		m.upgrade("a1", wire.OSVersion{ImageURI: uri})
 		return digest

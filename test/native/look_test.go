@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // process of a machine, with its PID on the machine that runs the suite.
@@ -96,7 +97,7 @@ func (m *machine) within(commands ...string) {
 	init := strconv.Itoa(m.init.Process.Pid)
 	m.lock.Unlock()
 	for _, each := range commands {
-		run("nsenter", "--target", init, "--mount", "--pid", "--root", "--wd", "bash", "-c", each+" >/dev/null 2>&1")
+		osimage.Run("nsenter", "--target", init, "--mount", "--pid", "--root", "--wd", "bash", "-c", each+" >/dev/null 2>&1")
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 const hostName = "host-1"
@@ -83,15 +84,15 @@ func (m *machine) equip() {
 		Expect(os.MkdirAll(name, 0o755)).To(Succeed())
 	}
 	Expect(os.Symlink(self, filepath.Join(m.dir, "bin", grubName))).To(Succeed())
-	run("cp", self, filepath.Join(bin, kubeletName))
+	osimage.Run("cp", self, filepath.Join(bin, kubeletName))
 	for directory, program := range map[string]string{"cli": programs.elemental, "agent": programs.agent} {
 		Expect(os.Mkdir(filepath.Join(m.share, directory), 0o755)).To(Succeed())
-		run("cp", program, filepath.Join(m.share, directory))
+		osimage.Run("cp", program, filepath.Join(m.share, directory))
 	}
 	for _, name := range []string{"elemental", "elemental-agent", "hold", "snapper", "systemctl"} {
-		run("cp", filepath.Join("testdata/commands", name), bin)
+		osimage.Run("cp", filepath.Join("testdata/commands", name), bin)
 	}
-	run("cp", "-r", "testdata/dbus", m.share)
+	osimage.Run("cp", "-r", "testdata/dbus", m.share)
 	for _, name := range []string{"rsync", "mke2fs", "mkfs.ext2", "mkfs.ext4", "mksquashfs", "btrfs"} {
 		Expect(os.Symlink("hold", filepath.Join(bin, name))).To(Succeed())
 	}
@@ -102,7 +103,7 @@ func (m *machine) equip() {
 		"agent":        map[string]any{"hostname": map[string]any{"useExisting": true}, "reconciliation": "1s", "stableWindow": "1s"},
 	})
 	Expect(err).NotTo(HaveOccurred())
-	write(filepath.Join(m.share, "agent.yaml"), string(config))
+	osimage.Write(filepath.Join(m.share, "agent.yaml"), string(config))
 	Expect(syscall.Mkfifo(filepath.Join(m.share, "power"), 0o600)).To(Succeed())
 }
 
@@ -169,7 +170,7 @@ func (m *machine) letGo(asked <-chan struct{}) {
 func detachLeft(loops []string) {
 	GinkgoHelper()
 	for _, each := range leftOn(loops) {
-		run("losetup", "-d", each.device)
+		osimage.Run("losetup", "-d", each.device)
 	}
 }
 
@@ -178,7 +179,7 @@ func detachLeft(loops []string) {
 func (m *machine) cutPower() {
 	GinkgoHelper()
 	for _, each := range partitions {
-		run("cp", "--sparse=always", filepath.Join(m.dir, each.label), filepath.Join(m.dir, each.label+".cut"))
+		osimage.Run("cp", "--sparse=always", filepath.Join(m.dir, each.label), filepath.Join(m.dir, each.label+".cut"))
 	}
 	m.switchOff()
 	for _, each := range partitions {
@@ -201,7 +202,7 @@ func (m *machine) attachDisk() {
 func (m *machine) reboot() {
 	GinkgoHelper()
 	next := "boot-" + strconv.Itoa(m.boots+1)
-	write(filepath.Join(m.share, "power"), "reboot\n")
+	osimage.Write(filepath.Join(m.share, "power"), "reboot\n")
 	Eventually(m.last).Should(HaveField("OS.BootID", next))
 }
 
@@ -210,11 +211,11 @@ func (m *machine) releaseAll() {
 	GinkgoHelper()
 	oem := filepath.Join(m.dir, "oem")
 	Expect(os.MkdirAll(oem, 0o755)).To(Succeed())
-	run("mount", m.loops[1], oem)
+	osimage.Run("mount", m.loops[1], oem)
 	for _, dir := range []string{oem, m.share} {
-		run("find", filepath.Join(dir, "hold"), filepath.Join(dir, "reached"), "-type", "f", "-delete")
+		osimage.Run("find", filepath.Join(dir, "hold"), filepath.Join(dir, "reached"), "-type", "f", "-delete")
 	}
-	run("umount", oem)
+	osimage.Run("umount", oem)
 }
 
 // switchOff stops the machine and releases its disk.

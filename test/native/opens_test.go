@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // Moments of the CLI at which it opens a file, rather than running a command or stage.
@@ -95,7 +96,7 @@ func (m *machine) holdOpening(moment string) *opening {
 		o.mounted = filepath.Join(m.dir, moment)
 		watched = o.mounted
 		Expect(os.MkdirAll(o.mounted, 0o755)).To(Succeed())
-		run("mount", m.loops[at.partition], o.mounted)
+		osimage.Run("mount", m.loops[at.partition], o.mounted)
 	}
 	group, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK, unix.O_RDONLY|unix.O_CLOEXEC)
 	Expect(err).NotTo(HaveOccurred())
@@ -105,7 +106,7 @@ func (m *machine) holdOpening(moment string) *opening {
 		Expect(o.group.Close()).To(Succeed()) // the kernel then allows all pending opens
 		Eventually(o.ended).Should(BeClosed())
 		if o.mounted != "" {
-			run("umount", "--lazy", o.mounted)
+			osimage.Run("umount", "--lazy", o.mounted)
 		}
 	})
 	DeferCleanup(o.letGo)

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 var _ = Describe("A reset", func() {
@@ -39,7 +40,7 @@ var _ = Describe("A reset", func() {
 
 	It("writes the recovery system's image and registers the host again", func() {
 		m.api.SetConfig(`{"elemental":{"reset":{"configUrls":["/native/more.yaml"]}}}`)
-		write(filepath.Join(m.share, "more.yaml"), "name: More\n")
+		osimage.Write(filepath.Join(m.share, "more.yaml"), "name: More\n")
 		m.within("echo x >/var/former")
 		m.api.Desire(hostName, wire.Desired{Reset: true})
 		expectReset()

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 var _ = Describe("A disk", func() {
@@ -113,10 +114,10 @@ func (m *machine) moveState() {
 	GinkgoHelper()
 	memory, state := filepath.Join(m.dir, "memory"), filepath.Join(m.dir, "COS_STATE")
 	Expect(os.Mkdir(memory, 0o755)).To(Succeed())
-	run("mount", "-t", "tmpfs", "-o", "size=2G", "memory", memory)
-	DeferCleanup(func() { run("umount", "--lazy", memory) })
+	osimage.Run("mount", "-t", "tmpfs", "-o", "size=2G", "memory", memory)
+	DeferCleanup(func() { osimage.Run("umount", "--lazy", memory) })
 	m.switchOff()
-	run("cp", "--sparse=never", state, memory)
+	osimage.Run("cp", "--sparse=never", state, memory)
 	Expect(os.Remove(state)).To(Succeed())
 	Expect(os.Symlink(filepath.Join(memory, "COS_STATE"), state)).To(Succeed())
 	m.attachDisk()
@@ -131,7 +132,7 @@ func (m *machine) failState() {
 	memory := filepath.Join(m.dir, "memory")
 	m.within("sync")
 	state := filepath.Join(memory, "COS_STATE")
-	layout := run("dumpe2fs", state)
+	layout := osimage.Run("dumpe2fs", state)
 	var size int64
 	_, err := fmt.Sscan(blockSize.FindStringSubmatch(layout)[1], &size)
 	Expect(err).NotTo(HaveOccurred())
@@ -144,11 +145,11 @@ func (m *machine) failState() {
 			var first, last int64
 			_, err := fmt.Sscan(from+" "+to, &first, &last)
 			Expect(err).NotTo(HaveOccurred())
-			run("fallocate", "--punch-hole", "--offset", fmt.Sprint(first*size), "--length", fmt.Sprint((last-first+1)*size), state)
+			osimage.Run("fallocate", "--punch-hole", "--offset", fmt.Sprint(first*size), "--length", fmt.Sprint((last-first+1)*size), state)
 		}
 	}
-	used := strings.Fields(run("df", "-B1", "--output=used", memory))
-	run("mount", "-o", "remount,size="+used[1], memory)
+	used := strings.Fields(osimage.Run("df", "-B1", "--output=used", memory))
+	osimage.Run("mount", "-o", "remount,size="+used[1], memory)
 }
 
 // freeBlocks are those of a group of blocks, as dumpe2fs lists them.

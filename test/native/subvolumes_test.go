@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 var (
@@ -107,7 +108,7 @@ func onSubvolumes(kind snapshotter) {
 		upgrade("a1", "v2")
 		m.reached("rsync")
 		// The hooks have listed the tree; the tree that is copied now differs.
-		write(m.path(filepath.Join(stateDir, ".snapshots/2/snapshot.workDir/etc/os-release")), "PRETTY_NAME=\"other\"\n")
+		osimage.Write(m.path(filepath.Join(stateDir, ".snapshots/2/snapshot.workDir/etc/os-release")), "PRETTY_NAME=\"other\"\n")
 		m.release("rsync")
 		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
 		Expect(m.agentLog()).To(ContainSubstring("the first: /etc/os-release has other content"))

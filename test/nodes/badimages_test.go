@@ -3,10 +3,10 @@
 
 package nodes
 
-import "github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
+import "github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 
 // endingKubelet is an image whose kubelet ends at once, again and again.
-var endingKubelet = nspawn.Files{"usr/bin/kubelet": "#!/bin/sh\nexit 1\n"}
+var endingKubelet = osimage.Files{"usr/bin/kubelet": "#!/bin/sh\nexit 1\n"}
 
 // withoutNetwork is an image that does not configure the uplink. No unit fails.
-var withoutNetwork = nspawn.Files{"usr/lib/systemd/system/systemd-networkd.service": "->/dev/null"}
+var withoutNetwork = osimage.Files{"usr/lib/systemd/system/systemd-networkd.service": "->/dev/null"}

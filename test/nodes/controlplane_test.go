@@ -18,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 const (
@@ -68,7 +69,7 @@ func manifest(c *scenario.Cluster) string {
 		"KubernetesVersion": scenario.KubernetesVersion, "PreflightErrors": preflightErrors,
 	})).To(Succeed())
 	file := filepath.Join(GinkgoT().TempDir(), "alone.yaml")
-	nspawn.Write(file, text.String())
+	osimage.Write(file, text.String())
 	return file
 }
 

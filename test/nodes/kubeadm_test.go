@@ -14,6 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // preflightErrors of kubeadm on a host in a container with cgroup v1.
@@ -25,7 +26,7 @@ func completeInit(of *kube.Cluster) {
 	kubeconfig, err := of.WriteKubeconfig(administrator)
 	Expect(err).NotTo(HaveOccurred())
 	config := filepath.Join(GinkgoT().TempDir(), "kubeadm.yaml")
-	nspawn.Write(config, fmt.Sprintf(`apiVersion: kubeadm.k8s.io/v1beta4
+	osimage.Write(config, fmt.Sprintf(`apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 localAPIEndpoint:
   advertiseAddress: %[4]s # kubeadm refuses one of the loopback interface
@@ -39,6 +40,6 @@ kubernetesVersion: %[3]s
 `, of.Host(), of.Port(), scenario.KubernetesVersion, nspawn.Gateway))
 	for _, phase := range [][]string{{"upload-config", "all"}, {"bootstrap-token"}} {
 		command := append([]string{"init", "phase"}, phase...)
-		GinkgoWriter.Println(nspawn.Run(setup.Built("tools/kubeadm"), append(command, "--config="+config, "--kubeconfig="+kubeconfig)...))
+		GinkgoWriter.Println(osimage.Run(setup.Built("tools/kubeadm"), append(command, "--config="+config, "--kubeconfig="+kubeconfig)...))
 	}
 }

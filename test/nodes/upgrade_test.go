@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 var _ = Describe("Real nodes", Ordered, func() {
@@ -120,7 +121,7 @@ var _ = Describe("Real nodes", Ordered, func() {
 		Eventually(cluster.Upgrade).WithContext(ctx).WithArguments("gated").Should(HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded))
 	})
 
-	DescribeTable("fall back from an image", func(ctx SpecContext, version string, files nspawn.Files, why string) {
+	DescribeTable("fall back from an image", func(ctx SpecContext, version string, files osimage.Files, why string) {
 		boots := allBoots()
 		bad := setup.Push(ctx, version, files)
 		Expect(cluster.PatchImage(ctx, bad)).To(Succeed())

@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // PauseImage is what each Pod's sandbox runs, by containerd's configuration.
@@ -28,6 +28,13 @@ type Program struct {
 	Command []string
 }
 
+func (p Program) command() []string {
+	if len(p.Command) == 0 {
+		return []string{p.As}
+	}
+	return p.Command
+}
+
 // pack writes images into an archive. Programs that many have are in it once.
 func (s *Setup) pack(archive string, images map[string]Program) {
 	GinkgoHelper()
@@ -38,7 +45,7 @@ func (s *Setup) pack(archive string, images map[string]Program) {
 		if layers[file] == nil {
 			layers[file] = s.layerOfProgram(program)
 		}
-		packed[tagOf(tag)] = imageOf(layers[file], program)
+		packed[tagOf(tag)] = osimage.Of([]v1.Layer{layers[file]}, program.command()...)
 	}
 	Expect(tarball.MultiWriteToFile(archive, packed)).To(Succeed())
 }
@@ -46,44 +53,12 @@ func (s *Setup) pack(archive string, images map[string]Program) {
 func (s *Setup) layerOfProgram(p Program) v1.Layer {
 	GinkgoHelper()
 	dir := filepath.Join(GinkgoT().TempDir(), "image")
-	makeDirs(filepath.Join(dir, filepath.Dir(p.As)))
-	Run("cp", "--dereference", s.Built(p.From), filepath.Join(dir, p.As))
+	osimage.MakeDirs(filepath.Join(dir, filepath.Dir(p.As)))
+	osimage.Run("cp", "--dereference", s.Built(p.From), filepath.Join(dir, p.As))
 	// Programs with temporary files, and users other than root.
-	makeDirs(filepath.Join(dir, "tmp"))
+	osimage.MakeDirs(filepath.Join(dir, "tmp"))
 	Expect(os.Chmod(filepath.Join(dir, "tmp"), 0o777|os.ModeSticky)).To(Succeed())
-	return layerOf(dir, tarball.WithCompressionLevel(gzip.NoCompression)) // for speed
-}
-
-func imageOf(layer v1.Layer, p Program) v1.Image {
-	GinkgoHelper()
-	made, err := mutate.AppendLayers(empty.Image, layer)
-	Expect(err).NotTo(HaveOccurred())
-	command := p.Command
-	if len(command) == 0 {
-		command = []string{p.As}
-	}
-	return configured(made, command...)
-}
-
-// configured makes an image one for this machine, with an entry point.
-func configured(made v1.Image, command ...string) v1.Image {
-	GinkgoHelper()
-	config, err := made.ConfigFile()
-	Expect(err).NotTo(HaveOccurred())
-	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Config.Entrypoint = "linux", "amd64", command
-	made, err = mutate.ConfigFile(made, config)
-	Expect(err).NotTo(HaveOccurred())
-	return made
-}
-
-func layerOf(dir string, options ...tarball.LayerOption) v1.Layer {
-	GinkgoHelper()
-	archive := dir + ".tar"
-	Run("tar", "-C", dir, "--sort=name", "-cf", archive, ".")
-	layer, err := tarball.LayerFromFile(archive, options...)
-	Expect(err).NotTo(HaveOccurred())
-	return layer
+	return osimage.LayerOf(dir, tarball.WithCompressionLevel(gzip.NoCompression)) // for speed
 }
 
 func tagOf(text string) name.Tag {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 const (
@@ -65,7 +66,7 @@ const components = "/usr/local/bin/"
 func kubeadmImages(kubeadm string) map[string]Program {
 	GinkgoHelper()
 	images := map[string]Program{}
-	for image := range strings.FieldsSeq(Run(kubeadm, "config", "images", "list", "--kubernetes-version="+scenario.KubernetesVersion)) {
+	for image := range strings.FieldsSeq(osimage.Run(kubeadm, "config", "images", "list", "--kubernetes-version="+scenario.KubernetesVersion)) {
 		program := path.Base(tagOf(image).RepositoryStr())
 		switch program {
 		case "pause":
@@ -87,7 +88,7 @@ func (s *Setup) InstallDNS(ctx context.Context, n *Node) {
 	GinkgoHelper()
 	kubeconfig, err := n.Cluster.WriteKubeconfig("kubernetes-admin")
 	Expect(err).NotTo(HaveOccurred())
-	GinkgoWriter.Println(Run(s.Built("tools/kubeadm"), "init", "phase", "addon", "coredns", "--kubeconfig="+kubeconfig, "--service-cidr="+n.Services,
+	GinkgoWriter.Println(osimage.Run(s.Built("tools/kubeadm"), "init", "phase", "addon", "coredns", "--kubeconfig="+kubeconfig, "--service-cidr="+n.Services,
 		"--kubernetes-version="+scenario.KubernetesVersion))
 	s.Kubectl(ctx, kubeconfig, "rollout", "status", "deployment/coredns", "--namespace=kube-system", patience)
 }

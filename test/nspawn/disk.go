@@ -15,6 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // partitions of an installed host in the order of the disk.
@@ -31,21 +32,21 @@ func (h *Host) install(installed image.Image, agentConfig []byte) {
 	h.installSnapshot(content("COS_STATE", ".snapshots"), snapshot)
 	boot := &grub.Env{}
 	boot.Set(grub.DefaultMenuEntry, "Elemental")
-	makeDirs(content("COS_GRUB"), content("COS_OEM"))
+	osimage.MakeDirs(content("COS_GRUB"), content("COS_OEM"))
 	Expect(boot.Write(content("COS_GRUB", "grub_oem_env"))).To(Succeed())
 	Expect((&grub.Env{}).Write(content("COS_OEM", "grubenv"))).To(Succeed())
-	h.recordInstallation(content, snapshot, installed)
+	osimage.Record(content(), state.LoopDevice(), snapshot, installed)
 	for path, text := range map[string]string{
 		"hostname": h.Name + "\n", "machine-id": strings.Repeat(strconv.Itoa(h.number), 32) + "\n", "elemental/agent/config.yaml": string(agentConfig),
 		"ssl/certs/ca-certificates.crt": string(h.setup.registry.CA()), "hosts": "127.0.0.1 localhost\n", "resolv.conf": "nameserver " + Gateway + "\n", "systemd/network/10-uplink.network": networkFile(h.number),
 		"cni/net.d/10-pods.conflist": h.setup.filled("cni.conflist", podNetwork(h.number)), "kubernetes/kube-proxy.yaml": h.setup.filled("kube-proxy.yaml", podNetwork(h.number)),
 	} {
-		Write(content("COS_PERSISTENT", "etc", path), text)
+		osimage.Write(content("COS_PERSISTENT", "etc", path), text)
 	}
-	makeDirs(content("COS_PERSISTENT", "var", "log", "journal"))
+	osimage.MakeDirs(content("COS_PERSISTENT", "var", "log", "journal"))
 	for _, each := range partitions {
-		makeDirs(content(each.label))
-		Run("mke2fs", "-q", "-t", "ext4", "-L", each.label, "-d", content(each.label), filepath.Join(h.dir, each.label), each.size)
+		osimage.MakeDirs(content(each.label))
+		osimage.Run("mke2fs", "-q", "-t", "ext4", "-L", each.label, "-d", content(each.label), filepath.Join(h.dir, each.label), each.size)
 	}
 	Expect(os.RemoveAll(content())).To(Succeed())
 }
@@ -53,36 +54,20 @@ func (h *Host) install(installed image.Image, agentConfig []byte) {
 func (h *Host) installSnapshot(snapshots string, id int) {
 	GinkgoHelper()
 	name := strconv.Itoa(id)
-	makeDirs(filepath.Join(snapshots, name))
+	osimage.MakeDirs(filepath.Join(snapshots, name))
 	tree := filepath.Join(h.dir, "tree")
-	Run("cp", "-a", h.setup.tree, tree)
-	Files{"etc/os-release": release("v1")}.WriteTo(tree)
-	Run("mke2fs", "-q", "-t", "ext2", "-L", "EL_SNAP"+name, "-d", tree, filepath.Join(snapshots, name, "snapshot.img"), "128M")
+	osimage.Run("cp", "-a", h.setup.tree, tree)
+	osimage.Files{"etc/os-release": osimage.Release("v1")}.WriteTo(tree)
+	osimage.Run("mke2fs", "-q", "-t", "ext2", "-L", "EL_SNAP"+name, "-d", tree, filepath.Join(snapshots, name, "snapshot.img"), "128M")
 	Expect(os.Symlink(name+"/snapshot.img", filepath.Join(snapshots, "active"))).To(Succeed())
 	Expect(os.RemoveAll(tree)).To(Succeed())
-}
-
-func (h *Host) recordInstallation(content func(...string) string, snapshot int, from image.Image) {
-	GinkgoHelper()
-	installed := func(label, fs string) *state.System {
-		return &state.System{Source: from.URI(), Digest: from.PlatformDigest, Active: fs == "", Label: label, FS: fs, FromAction: state.ActionInstall}
-	}
-	file := state.File{
-		Snapshotter: state.LoopDevice(),
-		EFI:         &state.Partition{Label: "COS_GRUB"}, OEM: &state.Partition{Label: "COS_OEM"},
-		Persistent: &state.Partition{Label: "COS_PERSISTENT"},
-		Recovery:   &state.Partition{Label: "COS_RECOVERY", Recovery: installed("COS_SYSTEM", "squashfs")},
-		State:      &state.Partition{Label: "COS_STATE", Snapshots: map[int]*state.System{snapshot: installed("", "")}},
-	}
-	makeDirs(content("COS_RECOVERY"))
-	Expect(file.Write(content("COS_STATE", "state.yaml"), content("COS_RECOVERY", "state.yaml"))).To(Succeed())
 }
 
 // attach gives each partition a loop device.
 func (h *Host) attach() {
 	GinkgoHelper()
 	for _, each := range partitions {
-		h.loops = append(h.loops, Run("losetup", "-f", "--show", filepath.Join(h.dir, each.label)))
+		h.loops = append(h.loops, osimage.Run("losetup", "-f", "--show", filepath.Join(h.dir, each.label)))
 	}
 }
 
@@ -93,9 +78,9 @@ func (h *Host) detachLeft() {
 	for _, loop := range h.loops {
 		own["7:"+strings.TrimPrefix(loop, "/dev/loop")] = true
 	}
-	for line := range strings.Lines(Run("losetup", "--list", "--noheadings", "--output", "NAME,BACK-MAJ:MIN")) {
+	for line := range strings.Lines(osimage.Run("losetup", "--list", "--noheadings", "--output", "NAME,BACK-MAJ:MIN")) {
 		if fields := strings.Fields(line); len(fields) == 2 && own[fields[1]] {
-			Run("losetup", "-d", fields[0])
+			osimage.Run("losetup", "-d", fields[0])
 		}
 	}
 }
@@ -105,6 +90,6 @@ func (h *Host) detach() {
 	GinkgoHelper()
 	h.detachLeft()
 	for _, loop := range h.loops {
-		Run("losetup", "-d", loop)
+		osimage.Run("losetup", "-d", loop)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // Exit codes of testdata/boot.sh.
@@ -139,12 +140,12 @@ func (h *Host) removeGroups() {
 func (h *Host) keepJournal() {
 	GinkgoHelper()
 	at := filepath.Join(h.dir, "persistent")
-	makeDirs(at)
-	Run("mount", "-o", "ro", h.loops[len(h.loops)-1], at)
-	defer Run("umount", at)
+	osimage.MakeDirs(at)
+	osimage.Run("mount", "-o", "ro", h.loops[len(h.loops)-1], at)
+	defer osimage.Run("umount", at)
 	said, _ := exec.Command("journalctl", "--no-pager", "--quiet", "--directory", filepath.Join(at, "var/log/journal")).CombinedOutput()
-	Write(filepath.Join(h.setup.root, "bin/logs/nodes", h.Name+".journal"), string(said))
-	Run("cp", h.init.LogFile(), filepath.Join(h.setup.root, "bin/logs/nodes", h.Name+".console"))
+	osimage.Write(filepath.Join(h.setup.root, "bin/logs/nodes", h.Name+".journal"), string(said))
+	osimage.Run("cp", h.init.LogFile(), filepath.Join(h.setup.root, "bin/logs/nodes", h.Name+".console"))
 	h.keepState()
 }
 
@@ -152,9 +153,9 @@ func (h *Host) keepJournal() {
 func (h *Host) keepState() {
 	GinkgoHelper()
 	at := filepath.Join(h.dir, "state")
-	makeDirs(at)
-	Run("mount", "-o", "ro", h.loops[len(h.loops)-2], at)
-	defer Run("umount", at)
+	osimage.MakeDirs(at)
+	osimage.Run("mount", "-o", "ro", h.loops[len(h.loops)-2], at)
+	defer osimage.Run("umount", at)
 	said, _ := exec.Command("sh", "-c", "ls -laR "+at+"; cat "+at+"/state.yaml; df "+at).CombinedOutput()
-	Write(filepath.Join(h.setup.root, "bin/logs/nodes", h.Name+".state"), string(said))
+	osimage.Write(filepath.Join(h.setup.root, "bin/logs/nodes", h.Name+".state"), string(said))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 const (
@@ -48,16 +49,16 @@ func (s *Setup) Connect(registry *image.Registry, ports ...int) {
 	GinkgoHelper()
 	s.registry, s.ports = registry, append(ports, PortOf(registry.Host()))
 	_ = exec.Command("ip", "link", "delete", bridge).Run() // of a run that was killed
-	Run("ip", "link", "add", bridge, "type", "bridge")
+	osimage.Run("ip", "link", "add", bridge, "type", "bridge")
 	DeferCleanup(func() { _ = exec.Command("ip", "link", "delete", bridge).Run() })
-	Run("ip", "address", "add", Gateway+"/24", "dev", bridge)
-	Run("ip", "link", "set", bridge, "up")
+	osimage.Run("ip", "address", "add", Gateway+"/24", "dev", bridge)
+	osimage.Run("ip", "link", "set", bridge, "up")
 	for _, port := range s.ports {
 		listener, err := net.Listen("tcp", net.JoinHostPort(Gateway, strconv.Itoa(port)))
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(process.LinkFrom(listener, port).Close)
 	}
-	before := Read(forwarding)
+	before := osimage.Read(forwarding)
 	DeferCleanup(os.WriteFile, forwarding, []byte(before), os.FileMode(0))
 	Expect(os.WriteFile(forwarding, []byte("1"), 0)).To(Succeed())
 }
@@ -67,13 +68,13 @@ func (h *Host) connect() {
 	GinkgoHelper()
 	link, network := "elnode"+strconv.Itoa(h.number), podNetwork(h.number)
 	h.disconnect(link) // of a run that was killed
-	Run("ip", "netns", "add", h.Name)
+	osimage.Run("ip", "netns", "add", h.Name)
 	DeferCleanup(h.disconnect, link)
-	Run("ip", "link", "add", link, "type", "veth", "peer", "name", Uplink, "netns", h.Name)
-	Run("ip", "link", "set", link, "master", bridge, "up")
-	Run("ip", "route", "replace", network, "via", Address(h.number), "dev", bridge)
-	Run("ip", "-netns", h.Name, "link", "set", "lo", "up")
-	within := func(command ...string) { Run("ip", append([]string{"netns", "exec", h.Name}, command...)...) }
+	osimage.Run("ip", "link", "add", link, "type", "veth", "peer", "name", Uplink, "netns", h.Name)
+	osimage.Run("ip", "link", "set", link, "master", bridge, "up")
+	osimage.Run("ip", "route", "replace", network, "via", Address(h.number), "dev", bridge)
+	osimage.Run("ip", "-netns", h.Name, "link", "set", "lo", "up")
+	within := func(command ...string) { osimage.Run("ip", append([]string{"netns", "exec", h.Name}, command...)...) }
 	within("sh", "-c", "echo 1 >/proc/sys/net/ipv4/conf/all/route_localnet")
 	within("sh", "-c", "echo 1 >"+forwarding) // of hack/os/files/kubeadm/etc/sysctl.d; a container may not set it
 	within("iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-o", Uplink, "-s", "127.0.0.0/8", "-j", "MASQUERADE")
@@ -101,7 +102,7 @@ func PortOf(address string) int {
 // Has reports whether an interface of the host has an address.
 func (h *Host) Has(address string) bool {
 	GinkgoHelper()
-	return strings.Contains(Run("ip", "-netns", h.Name, "-brief", "address"), " "+address+"/")
+	return strings.Contains(osimage.Run("ip", "-netns", h.Name, "-brief", "address"), " "+address+"/")
 }
 
 // Share gives the host the shared address, as long as isOn, and lets it answer there.
@@ -111,6 +112,6 @@ func (h *Host) Share(isOn bool) {
 		_ = exec.Command("ip", "-netns", h.Name, "address", "delete", SharedAddress+"/32", "dev", "lo").Run() // where it has it
 		return
 	}
-	Run("ip", "-netns", h.Name, "address", "replace", SharedAddress+"/32", "dev", "lo")
+	osimage.Run("ip", "-netns", h.Name, "address", "replace", SharedAddress+"/32", "dev", "lo")
 	Answer(Address(h.number))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // SharedAddress is an address that all Nodes have. This machine, and hosts, reach the one that answers: see Node.Answer.
@@ -53,7 +54,7 @@ func (s *Setup) ConnectNode(n *Node) {
 // Answer makes what this machine and hosts send to the shared address go to an address.
 func Answer(address string) {
 	GinkgoHelper()
-	Run("ip", "route", "replace", SharedAddress+"/32", "via", address)
+	osimage.Run("ip", "route", "replace", SharedAddress+"/32", "via", address)
 }
 
 // StartNode boots a Node, which joins a cluster. It is switched off at the end of the node of Ginkgo.
@@ -88,36 +89,36 @@ func awaitEmpty(name string) {
 // filled is a file of this package with the network of Pods, and the address of the DNS.
 func (s *Setup) filled(name, pods string, dns ...string) string {
 	GinkgoHelper()
-	return strings.NewReplacer("$PODS", pods, "$DNS", strings.Join(dns, "")).Replace(Read(s.testdata(name)))
+	return strings.NewReplacer("$PODS", pods, "$DNS", strings.Join(dns, "")).Replace(osimage.Read(s.testdata(name)))
 }
 
 // makeNodeTree makes the root file system of a Node, but for /usr, as kubeadm would leave it.
 func (s *Setup) makeNodeTree(n *Node, tree string) {
 	GinkgoHelper()
 	for _, dir := range []string{"dev", "proc", "sys", "run", "tmp", "usr", "var/log/journal", "etc", "root", "home", "srv", "opt", "mnt", "var/lib/kubelet"} {
-		makeDirs(filepath.Join(tree, dir))
+		osimage.MakeDirs(filepath.Join(tree, dir))
 	}
 	for _, link := range []string{"bin", "sbin", "lib", "lib64"} {
 		Expect(os.Symlink("usr/"+link, filepath.Join(tree, link))).To(Succeed())
 	}
 	for _, name := range fromMachine {
-		Run("cp", "-a", filepath.Join("/etc", name), filepath.Join(tree, "etc"))
+		osimage.Run("cp", "-a", filepath.Join("/etc", name), filepath.Join(tree, "etc"))
 	}
 	id := sha256.Sum256([]byte(n.Name))
 	kubeconfig, err := n.Cluster.Kubeconfig("kubelet")
 	Expect(err).NotTo(HaveOccurred())
-	files := Files{
+	files := osimage.Files{
 		"etc/kubernetes/kubelet.conf":       string(kubeconfig),
 		"etc/kubernetes/kube-proxy.yaml":    s.filled("kube-proxy.yaml", n.Pods),
 		"var/lib/kubelet/config.yaml":       s.filled("node-kubelet.yaml", n.Pods, n.DNS),
 		"var/lib/kubelet/kubeadm-flags.env": fmt.Sprintf("KUBELET_KUBEADM_ARGS=\"--hostname-override=%s --node-ip=%s\"\n", n.Name, n.Address),
-		"etc/containerd/config.toml":        Read(s.testdata("containerd.toml")),
+		"etc/containerd/config.toml":        osimage.Read(s.testdata("containerd.toml")),
 		"etc/cni/net.d/10-pods.conflist":    s.filled("cni.conflist", n.Pods),
 		"etc/hosts":                         "127.0.0.1 localhost\n",
 		"etc/resolv.conf":                   "nameserver " + n.Machine + "\n",
 		"etc/machine-id":                    fmt.Sprintf("%x\n", id[:16]),
 		"etc/ssl/certs/.keep":               "",
-		"etc/os-release":                    release("Node"),
+		"etc/os-release":                    osimage.Release("Node"),
 		"etc/systemd/system/getty.target":   "->/dev/null",
 	}
 	for _, unit := range []string{"containerd.service", "kubelet.service", "lab-images.service", "kube-proxy.service"} {
@@ -132,7 +133,7 @@ func (s *Setup) keepLogs(n *Node, dir string, booted *process.Process) {
 	said, _ := exec.Command("journalctl", "--no-pager", "--quiet", "--directory", filepath.Join(dir, "tree/var/log/journal")).CombinedOutput()
 	kept := filepath.Join(s.root, "bin/logs/pods", n.Name)
 	Expect(os.RemoveAll(kept)).To(Succeed())
-	Write(filepath.Join(kept, "journal"), string(said))
-	Run("cp", booted.LogFile(), filepath.Join(kept, "console"))
+	osimage.Write(filepath.Join(kept, "journal"), string(said))
+	osimage.Run("cp", booted.LogFile(), filepath.Join(kept, "console"))
 	_ = exec.Command("cp", "-r", filepath.Join(dir, "tree/var/log/pods"), kept).Run() // where one has started
 }

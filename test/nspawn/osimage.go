@@ -5,18 +5,14 @@ package nspawn
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // fromMachine is what hosts and Nodes have of /etc of this machine.
@@ -42,16 +38,16 @@ func (s *Setup) enabled() map[string][]string {
 func (s *Setup) prepareTree() {
 	GinkgoHelper()
 	s.tree = filepath.Join(GinkgoT().TempDir(), "tree")
-	Run(filepath.Join(s.root, "test/native/testdata/tree.sh"), s.tree)
+	osimage.MakeTree(s.tree)
 	for _, dir := range []string{"root", "home", "srv", "opt"} {
-		makeDirs(filepath.Join(s.tree, dir))
+		osimage.MakeDirs(filepath.Join(s.tree, dir))
 	}
 	Expect(os.Remove(filepath.Join(s.tree, "etc/hostname"))).To(Succeed())
 	for _, path := range append([]string{"mke2fs.conf", "login.defs"}, fromMachine...) {
-		Run("cp", "-a", filepath.Join("/etc", path), filepath.Join(s.tree, "etc", path))
+		osimage.Run("cp", "-a", filepath.Join("/etc", path), filepath.Join(s.tree, "etc", path))
 	}
-	files := Files{
-		"etc/ssl/certs/.keep": "", "etc/containerd/config.toml": Read(s.testdata("containerd.toml")),
+	files := osimage.Files{
+		"etc/ssl/certs/.keep": "", "etc/containerd/config.toml": osimage.Read(s.testdata("containerd.toml")),
 		// Nobody logs in.
 		"etc/systemd/system/getty.target": "->/dev/null", "etc/systemd/system/console-getty.service": "->/dev/null",
 	}
@@ -61,34 +57,20 @@ func (s *Setup) prepareTree() {
 		}
 	}
 	files.WriteTo(s.tree)
-	s.layer = layerOf(s.tree)
+	s.layer = osimage.LayerOf(s.tree)
 }
 
 // FailingUnit is what an image has whose boots fail the assessment: a unit that fails at each.
-var FailingUnit = Files{
+var FailingUnit = osimage.Files{
 	"usr/lib/systemd/system/broken.service":                     "[Service]\nType=oneshot\nExecStart=/bin/false\n",
 	"etc/systemd/system/multi-user.target.wants/broken.service": "->/usr/lib/systemd/system/broken.service",
 }
 
-func release(version string) string {
-	return fmt.Sprintf("NAME=\"Elemental test\"\nID=elemental-test\nPRETTY_NAME=%q\n", version)
-}
-
 // Push pushes an OS image with these files to the registry. Its hosts say that they run this version.
-func (s *Setup) Push(ctx context.Context, version string, more Files) image.Image {
+func (s *Setup) Push(ctx context.Context, version string, more osimage.Files) image.Image {
 	GinkgoHelper()
 	dir := filepath.Join(GinkgoT().TempDir(), "files")
-	Files{"etc/os-release": release(version)}.WriteTo(dir)
+	osimage.Files{"etc/os-release": osimage.Release(version)}.WriteTo(dir)
 	more.WriteTo(dir)
-	built, err := mutate.AppendLayers(empty.Image, s.layer, layerOf(dir))
-	Expect(err).NotTo(HaveOccurred())
-	built = configured(built)
-	pushed := image.Image{Repository: "elemental/os", Tag: version, Ref: s.registry.Host() + "/elemental/os:" + version}
-	reference, err := name.ParseReference(pushed.Ref)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(remote.Write(reference, built, remote.WithTransport(s.registry.Transport()), remote.WithContext(ctx))).To(Succeed())
-	digest, err := built.Digest()
-	Expect(err).NotTo(HaveOccurred())
-	pushed.Digest, pushed.PlatformDigest = digest.String(), digest.String()
-	return pushed
+	return osimage.Push(ctx, s.registry, version, s.layer, osimage.LayerOf(dir))
 }

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
@@ -124,7 +125,7 @@ func missingPrograms(suite string, names ...string) string {
 func LockHosts() {
 	GinkgoHelper()
 	lock("elemental-native.lock")
-	Expect(Run("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE")).NotTo(ContainSubstring("COS_STATE"),
+	Expect(osimage.Run("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE")).NotTo(ContainSubstring("COS_STATE"),
 		"loop devices of a run that was killed are attached, which the CLI would write to: detach them with losetup -d")
 }
 

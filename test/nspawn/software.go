@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // prepareSoftware writes what all hosts and Nodes have in /usr.
@@ -16,21 +18,21 @@ func (s *Setup) prepareSoftware() {
 	GinkgoHelper()
 	s.usr = filepath.Join(GinkgoT().TempDir(), "usr")
 	for to, from := range s.programs() {
-		makeDirs(filepath.Dir(filepath.Join(s.usr, to)))
-		Run("cp", "--dereference", from, filepath.Join(s.usr, to))
+		osimage.MakeDirs(filepath.Dir(filepath.Join(s.usr, to)))
+		osimage.Run("cp", "--dereference", from, filepath.Join(s.usr, to))
 	}
 	Expect(os.Symlink("grub-editenv", filepath.Join(s.usr, "bin/grub2-editenv"))).To(Succeed())
 	units := filepath.Join(s.usr, "lib/systemd/system")
-	copyTo(units, filepath.Join(s.root, "hack/os/files/kubeadm/usr/lib/systemd/system/*"))
-	copyTo(units, filepath.Join(s.root, "agent/units/*.service"))
+	osimage.CopyTo(units, filepath.Join(s.root, "hack/os/files/kubeadm/usr/lib/systemd/system/*"))
+	osimage.CopyTo(units, filepath.Join(s.root, "agent/units/*.service"))
 	if s.options.CgroupV2 {
-		copyTo(units, s.testdata("units/lab-images.service"))
+		osimage.CopyTo(units, s.testdata("units/lab-images.service"))
 	} else {
-		copyTo(units, s.testdata("units/*"))
+		osimage.CopyTo(units, s.testdata("units/*"))
 	}
-	copyTo(filepath.Join(s.usr, "lib/lab"), s.testdata("scripts/*"))
-	copyTo(filepath.Join(s.usr, "lib/lab/kubelet.d"), s.testdata("kubelet.conf"))
-	makeDirs(filepath.Join(s.usr, "libexec/kubernetes/kubelet-plugins/volume/exec")) // kubeadm's control plane mounts it, and /usr is read-only
+	osimage.CopyTo(filepath.Join(s.usr, "lib/lab"), s.testdata("scripts/*"))
+	osimage.CopyTo(filepath.Join(s.usr, "lib/lab/kubelet.d"), s.testdata("kubelet.conf"))
+	osimage.MakeDirs(filepath.Join(s.usr, "libexec/kubernetes/kubelet-plugins/volume/exec")) // kubeadm's control plane mounts it, and /usr is read-only
 	s.pack(filepath.Join(s.usr, "lib/lab/pods.tar"), s.options.Images)
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 const (
@@ -85,12 +85,12 @@ var _ = Describe("The managers as Pods", Ordered, func() {
 
 	It("are in a bundle with their logs", func(ctx SpecContext) {
 		bundle := filepath.Join(GinkgoT().TempDir(), "bundle.tar.gz")
-		nspawn.Run(setup.Built("elemental-bundle"), "--kubeconfig", lab.AdminKubeconfig(theLab.Management), "--namespace", cluster.Namespace(),
+		osimage.Run(setup.Built("elemental-bundle"), "--kubeconfig", lab.AdminKubeconfig(theLab.Management), "--namespace", cluster.Namespace(),
 			"--cluster", cluster.Options.Name, "--output", bundle)
 		attempts, err := cluster.Attempts(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(attempts).To(HaveLen(1))
-		Expect(nspawn.Run("tar", "-xzOf", bundle, "--wildcards", "*/manager.log")).To(ContainSubstring(attempts[0].Name))
+		Expect(osimage.Run("tar", "-xzOf", bundle, "--wildcards", "*/manager.log")).To(ContainSubstring(attempts[0].Name))
 	})
 
 	It("are moved into the cluster that they manage, upgrade its host from there, and are moved back", func(ctx SpecContext) {

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 // await waits for the Node, and for DNS on it.
@@ -27,6 +27,6 @@ var _ = Describe("The Node", Ordered, func() {
 		first.awaitDeployment(ctx, "default", "greeter")
 		kubectl(ctx, "wait", "--for=condition=Complete", "job/call", "--timeout", patience.String())
 		address := kubectl(ctx, "get", "service", "greeter", "--output", "jsonpath={.spec.clusterIP}")
-		Expect(nspawn.Run(setup.Built("lab/greeter"), "call", "http://"+address)).To(BeEmpty())
+		Expect(osimage.Run(setup.Built("lab/greeter"), "call", "http://"+address)).To(BeEmpty())
 	})
 })

@@ -1,7 +1,7 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nspawn
+package osimage
 
 import (
 	"os"
@@ -22,7 +22,7 @@ func (f Files) WriteTo(dir string) {
 	for path, content := range f {
 		full := filepath.Join(dir, path)
 		if target, isLink := strings.CutPrefix(content, "->"); isLink {
-			makeDirs(filepath.Dir(full))
+			MakeDirs(filepath.Dir(full))
 			Expect(os.Symlink(target, full)).To(Succeed())
 			continue
 		}
@@ -49,23 +49,24 @@ func Read(path string) string {
 // Write writes a file, with mode 0755, and its directory.
 func Write(path, content string) {
 	GinkgoHelper()
-	makeDirs(filepath.Dir(path))
+	MakeDirs(filepath.Dir(path))
 	Expect(os.WriteFile(path, []byte(content), 0o755)).To(Succeed())
 }
 
-func makeDirs(paths ...string) {
+// MakeDirs makes directories, with those above them.
+func MakeDirs(paths ...string) {
 	GinkgoHelper()
 	for _, path := range paths {
 		Expect(os.MkdirAll(path, 0o755)).To(Succeed())
 	}
 }
 
-// copyTo copies the files that match a pattern into a directory.
-func copyTo(dir, pattern string) {
+// CopyTo copies the files that match a pattern into a directory.
+func CopyTo(dir, pattern string) {
 	GinkgoHelper()
 	found, err := filepath.Glob(pattern)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(found).NotTo(BeEmpty(), pattern)
-	makeDirs(dir)
+	MakeDirs(dir)
 	Run("cp", append(append([]string{"-r"}, found...), dir)...)
 }
