@@ -247,6 +247,9 @@ test-nodes-short: ## The same with one node, a good and a bad image, in four min
 nodes-packages:
 	@hack/test/nodes-packages.sh
 
+# Tests run in their own folders.
+export ELEMENTAL_BIN := $(if $(ELEMENTAL_BIN),$(abspath $(ELEMENTAL_BIN)))
+
 .PHONY: nspawn-binaries
 nspawn-binaries:
 	go build -ldflags '-s -w' -o bin/lab/ ./test/nspawn/cmd/...

@@ -63,7 +63,7 @@ func Checks(ctx context.Context, host *system.Host) (Verdict, error) {
 }
 
 func toolkit(ctx context.Context, host *system.Host, _ Question, verdict *Verdict) error {
-	states, err := activeStates(ctx, host, ToolkitUnit)
+	states, err := host.ActiveStates(ctx, ToolkitUnit)
 	if err != nil {
 		return err
 	}
@@ -161,18 +161,4 @@ func list(ctx context.Context, host *system.Host, args ...string) ([][]string, e
 		}
 	}
 	return lines, nil
-}
-
-// activeStates returns the state of each unit. The exit code is ignored: it says only that one of them is not active.
-func activeStates(ctx context.Context, host *system.Host, names ...string) ([]string, error) {
-	command := system.Command{Name: "systemctl", Args: append([]string{"is-active"}, names...)}
-	result, err := host.Runner.Run(ctx, command)
-	if err != nil {
-		return nil, fmt.Errorf("asking systemd: %w", err)
-	}
-	states := strings.Fields(result.Stdout)
-	if len(states) == 0 {
-		return nil, fmt.Errorf("asking systemd: %q printed nothing: %s", command, system.LastLine(result.Stderr))
-	}
-	return states, nil
 }

@@ -27,7 +27,7 @@ var healthClient = &http.Client{Timeout: healthTimeout, Transport: &http.Transpo
 // kubelet has to run and to be healthy. An active unit proves little: systemd, and RKE2 without systemd, restart a kubelet that exits again
 // and again.
 func kubelet(ctx context.Context, host *system.Host, _ Question, verdict *Verdict) error {
-	states, err := activeStates(ctx, host, KubeletUnits...)
+	states, err := host.ActiveStates(ctx, KubeletUnits...)
 	if err != nil {
 		return err
 	}

@@ -166,8 +166,6 @@ type BootstrapState struct {
 	Placed bool
 	// Applied is true when this boot has applied it.
 	Applied bool
-	// Failed is what has failed when this boot could not apply it. Empty: it has not, or not yet.
-	Failed string
 }
 
 // Bootstrapper applies bootstrap data.
@@ -176,6 +174,9 @@ type Bootstrapper interface {
 	Bootstrap(ctx context.Context, data wire.Bootstrap) error
 	// BootstrapState returns the progress of the bootstrap.
 	BootstrapState(ctx context.Context) (BootstrapState, error)
+	// BootstrapFailure returns the unit that has failed in this boot while it applied the data; empty if none has, or not yet. Data may be
+	// applied nevertheless: ask for the state afterwards.
+	BootstrapFailure(ctx context.Context) (unit string, err error)
 }
 
 // Resetter resets the host.

@@ -16,9 +16,11 @@ import (
 
 const (
 	// bootstrapInterval is how often a running bootstrap is checked.
-	bootstrapInterval = time.Second
+	bootstrapInterval = 2 * time.Second
 	// bootstrapPatience is how long a running bootstrap may take before it is reported as overdue.
 	bootstrapPatience = 15 * time.Minute
+	// askTimeout bounds the question whether it has failed.
+	askTimeout = 5 * time.Second
 	// flushTimeout bounds the report before a reboot.
 	flushTimeout = 5 * time.Second
 )
@@ -75,8 +77,8 @@ func (p *Phases) placeBootstrap(ctx context.Context, facts osplugin.Facts) (bool
 func (p *Phases) awaitBootstrap(ctx context.Context, request request) (bool, error) {
 	late, isLate := p.Host.Clock.After(bootstrapPatience), false
 	for {
-		failed, err := p.noticeBootstrap(ctx)
-		if err != nil {
+		failed := p.failedBootstrap(ctx)
+		if err := p.noticeBootstrap(ctx); err != nil {
 			return false, err
 		}
 		if p.Bootstrap.Done() {
@@ -96,11 +98,22 @@ func (p *Phases) awaitBootstrap(ctx context.Context, request request) (bool, err
 	}
 }
 
+// failedBootstrap is the unit that has failed while it applied the data. What cannot be determined has not failed: bootstrapPatience still ends.
+func (p *Phases) failedBootstrap(ctx context.Context) string {
+	bounded, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	unit, err := p.Plugin.BootstrapFailure(bounded)
+	if err != nil {
+		p.Log.Debug("Cannot determine whether the bootstrap has failed", "error", err)
+	}
+	return unit
+}
+
 // bootstrapMessage is empty as long as nothing is wrong.
 func bootstrapMessage(failed string, isLate bool) string {
 	switch {
 	case failed != "":
-		return fmt.Sprintf("the bootstrap failed: see the journal of %s on the host; a reboot of the host tries again", failed)
+		return fmt.Sprintf("the bootstrap failed: see the journal of %s on the host, and delete the Machine to start over", failed)
 	case isLate:
 		return fmt.Sprintf("the bootstrap has not succeeded in %s: see the journal of the host", bootstrapPatience)
 	default:
@@ -109,24 +122,24 @@ func bootstrapMessage(failed string, isLate bool) string {
 }
 
 // noticeBootstrap stores the success of a bootstrap. The sentinel is lost in a reboot, but the configuration, which removes itself only
-// after success, is then gone as well. It returns what has failed, if this boot could not apply it.
-func (p *Phases) noticeBootstrap(ctx context.Context) (failed string, err error) {
+// after success, is then gone as well.
+func (p *Phases) noticeBootstrap(ctx context.Context) error {
 	if p.Bootstrap.Done() {
-		return "", nil
+		return nil
 	}
 	state, err := p.Plugin.BootstrapState(ctx)
 	if err != nil {
-		return "", fmt.Errorf("observing the bootstrap: %w", err)
+		return fmt.Errorf("observing the bootstrap: %w", err)
 	}
 	applied := state.Applied
 	if mark := p.Bootstrap.get(); !applied && mark.Phase == bootstrapPlaced && !state.Placed {
 		applied = true
 	}
 	if !applied {
-		return state.Failed, nil
+		return nil
 	}
 	p.Log.Info("The host is bootstrapped")
-	return "", p.Bootstrap.set(bootstrapMark{Phase: bootstrapDone})
+	return p.Bootstrap.set(bootstrapMark{Phase: bootstrapDone})
 }
 
 func (p *Phases) flush(ctx context.Context) {

@@ -122,7 +122,7 @@ func (p *Phases) Observe(ctx context.Context) (osplugin.Facts, error) {
 	if err != nil {
 		err = fmt.Errorf("observing the booted OS: %w", err)
 	} else {
-		_, err = p.noticeBootstrap(ctx)
+		err = p.noticeBootstrap(ctx)
 	}
 	uri := p.Machine.ImageURI(facts.Digest)
 	if uri == "" {

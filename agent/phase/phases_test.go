@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -38,6 +39,8 @@ type os_ struct {
 	bootstrap error
 	placed    int
 	triggered int
+	// failure is the unit that has failed while it applied the bootstrap.
+	failure atomic.Pointer[string]
 }
 
 func (o *os_) Facts(ctx context.Context) (osplugin.Facts, error) {
@@ -46,6 +49,13 @@ func (o *os_) Facts(ctx context.Context) (osplugin.Facts, error) {
 		facts.Mode = o.mode
 	}
 	return facts, err
+}
+
+func (o *os_) BootstrapFailure(context.Context) (string, error) {
+	if unit := o.failure.Load(); unit != nil {
+		return *unit, nil
+	}
+	return "", nil
 }
 
 func (o *os_) BootstrapState(ctx context.Context) (osplugin.BootstrapState, error) {
@@ -289,13 +299,16 @@ var _ = Describe("A bootstrap", func() {
 
 	It("is reported as failed, for as long as it has", func() {
 		mark(`{"phase":"placed","bootID":"an-earlier-one"}`)
-		state := osplugin.BootstrapState{Placed: true, Failed: "network.service"}
-		r.plugin.state = &state
+		r.plugin.state = &osplugin.BootstrapState{Placed: true}
+		failed := func(unit string) { r.plugin.failure.Store(&unit) }
+		failed("network.service")
 		newer := make(chan struct{})
 		ended := make(chan error, 1)
 		go func() { ended <- r.phases.Act(context.Background(), desired, newer, make(chan struct{})) }()
-		Eventually(func() string { return r.board.Report().Message }).Should(Equal(
-			"the bootstrap failed: see the journal of network.service on the host; a reboot of the host tries again"))
+		message := func() string { return r.board.Report().Message }
+		Eventually(message).Should(Equal("the bootstrap failed: see the journal of network.service on the host, and delete the Machine to start over"))
+		failed("") // a person has started the unit again
+		Eventually(message).ShouldNot(ContainSubstring("the bootstrap failed"))
 		close(newer)
 		Eventually(ended).Should(Receive(BeNil()))
 	})

@@ -10,7 +10,7 @@ set -euo pipefail
 
 lacks=()
 [ "$(id -u)" -eq 0 ] || lacks+=("root")
-[ -e /sys/fs/cgroup/memory/cgroup.procs ] || lacks+=("cgroup v1")
+[ -e /sys/fs/cgroup/memory/cgroup.procs ] && [ -e /sys/fs/cgroup/unified/cgroup.procs ] || lacks+=("cgroup v1 beside the unified hierarchy")
 command -v apt-get >/dev/null || lacks+=("Debian's apt-get")
 if [ "${#lacks[@]}" -gt 0 ]; then
   printf 'managers cannot run as Pods on this machine, which lacks: %s\n' "${lacks[@]}" >&2

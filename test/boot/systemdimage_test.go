@@ -115,10 +115,7 @@ func kubeconfig() string {
 // systemdSoftware makes the file system with what is not of this machine.
 func systemdSoftware() string {
 	GinkgoHelper()
-	setup := nspawn.New(nspawn.Options{Hosts: true, CgroupV2: true, Images: map[string]nspawn.Program{
-		podImage: {From: "lab/pod", As: "/pod"}, sandboxImage: {From: "lab/pod", As: "/pod"},
-	}})
-	usr := setup.Software()
+	usr := nspawn.Software(map[string]nspawn.Program{podImage: {From: "lab/pod", As: "/pod"}, sandboxImage: {From: "lab/pod", As: "/pod"}})
 	osimage.Run("cp", built("lab/guest"), filepath.Join(usr, "sbin/lab-network"))
 	osimage.Run("sh", "-c", "cp testdata/units/* "+filepath.Join(usr, "lib/systemd/system"))
 	osimage.Run("cp", "testdata/limits", filepath.Join(usr, "lib/lab"))

@@ -101,6 +101,9 @@ func (c *cluster) addHosts(ctx context.Context) {
 	for n := range count {
 		env.switchOn(ctx, c.name, fmt.Sprintf("%s-host-%d", c.name, n+1), config.MustGetVariable(imageInstalled), agentConfig)
 	}
+	if !env.resets() {
+		DeferCleanup(c.dumpIfFailed) // while the hosts are on
+	}
 	Eventually(func(g Gomega) {
 		installed := 0
 		for _, found := range c.hosts(ctx, g) {
@@ -115,6 +118,14 @@ func (c *cluster) addHosts(ctx context.Context) {
 		}
 		g.Expect(installed).To(Equal(count), "hosts that have registered, and were approved")
 	}, c.intervals("wait-hosts")...).WithContext(ctx).Should(Succeed())
+}
+
+func (c *cluster) dumpIfFailed(ctx SpecContext) {
+	if CurrentSpecReport().Failed() {
+		failed := &clusterv1.Cluster{}
+		failed.Namespace, failed.Name = c.namespace.Name, c.name
+		framework.DumpAllResourcesAndLogs(ctx, c.managedBy, clusterctlConfig, artifacts, c.namespace, failed)
+	}
 }
 
 func (c *cluster) hosts(ctx context.Context, g Gomega) []infrav1.ElementalHost {

@@ -23,7 +23,7 @@ const (
 	endpointCommand = "E2E_ENDPOINT_COMMAND"
 )
 
-// environment is what differs between kind and the lab. Its methods fail the node that calls them.
+// environment is what differs between kind, real nodes and the lab. Its methods fail the node that calls them.
 type environment interface {
 	// start creates the management cluster with all providers, writes clusterctl's repository, and completes the
 	// variables.
@@ -36,8 +36,8 @@ type environment interface {
 	immovable() string
 	// install installs all providers in a cluster.
 	install(ctx context.Context, into framework.ClusterProxy)
-	// lead makes hosts find the Elemental API in a cluster.
-	lead(ctx context.Context, to framework.ClusterProxy)
+	// routeAPITo makes hosts reach the Elemental API of a cluster.
+	routeAPITo(ctx context.Context, to framework.ClusterProxy)
 	// resets reports whether hosts reset themselves, which the deletion of a Cluster waits for.
 	resets() bool
 }

@@ -67,7 +67,7 @@ func (k *kind) install(ctx context.Context, into framework.ClusterProxy) {
 	initialize(ctx, into)
 }
 
-func (k *kind) lead(ctx context.Context, to framework.ClusterProxy) {
+func (k *kind) routeAPITo(ctx context.Context, to framework.ClusterProxy) {
 	GinkgoHelper()
 	run(ctx, endpointCommand, to.GetKubeconfigPath())
 }

@@ -34,7 +34,7 @@ func (l *labs) immovable() string { return "the lab's clusters run no Pods, and 
 
 func (l *labs) install(context.Context, framework.ClusterProxy) { Fail(l.immovable()) }
 
-func (l *labs) lead(context.Context, framework.ClusterProxy) { Fail(l.immovable()) }
+func (l *labs) routeAPITo(context.Context, framework.ClusterProxy) { Fail(l.immovable()) }
 
 func (l *labs) start(ctx context.Context) framework.ClusterProxy {
 	GinkgoHelper()

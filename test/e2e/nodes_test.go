@@ -27,7 +27,7 @@ import (
 // nodesPort is the port of a Node at which hosts reach the Elemental API.
 const nodesPort = 30090
 
-// kubeadmTemplate is the release's template that is fitted for containers.
+// kubeadmTemplate is the release's template that is adapted to containers.
 const kubeadmTemplate = "cluster-template-kubeadm.yaml"
 
 // nodes has hosts in systemd-nspawn, and a management cluster whose managers are Pods on a Node there.
@@ -51,7 +51,7 @@ func (n *nodes) start(ctx context.Context) framework.ClusterProxy {
 	for _, missing := range []string{nspawn.MissingForHosts(), nspawn.MissingForNodes()} {
 		Expect(missing).To(BeEmpty(), "real nodes cannot run here")
 	}
-	nspawn.LockHosts()
+	osimage.LockCLI()
 	nspawn.LockNodes()
 	n.hosts = map[int]*nspawn.Host{}
 	absolute, err := filepath.Abs(root)
@@ -61,6 +61,7 @@ func (n *nodes) start(ctx context.Context) framework.ClusterProxy {
 		Name: "e2e-management", Link: "elpods0", Machine: "10.213.200.1", Address: "10.213.200.2", Services: "10.0.0.0/24", DNS: "10.0.0.10", Pods: "10.244.0.0/24",
 	}
 	n.setup.ConnectNode(n.node)
+	nspawn.Answer(n.node.Address)
 	n.lab = suite.StartLab(ctx, lab.Options{
 		Root: absolute, WithoutWorkload: true, WithoutKwok: true, PodsReach: n.node.Machine,
 		Install: func(_ context.Context, l *lab.Lab) error {
@@ -71,12 +72,11 @@ func (n *nodes) start(ctx context.Context) framework.ClusterProxy {
 	n.setup.Connect(n.lab.Registry)
 	n.pushImages(ctx)
 	n.setVariables()
-	n.fitProviders(ctx)
+	n.useLocalProviders(ctx)
 	writeRepository(ctx)
 	proxy := framework.NewClusterProxy("nodes", lab.AdminKubeconfig(n.lab.Management), newScheme())
 	n.setup.InstallDNS(ctx, n.node)
 	n.install(ctx, proxy)
-	n.lead(ctx, proxy)
 	return proxy
 }
 
@@ -114,8 +114,8 @@ func (n *nodes) setVariables() {
 	})
 }
 
-// fitProviders names what is on this machine instead of Cluster API's releases, and the template that kubeadm accepts in a container.
-func (n *nodes) fitProviders(ctx context.Context) {
+// useLocalProviders names what is on this machine instead of Cluster API's releases, and the template that kubeadm accepts in a container.
+func (n *nodes) useLocalProviders(ctx context.Context) {
 	GinkgoHelper()
 	for i := range config.Providers {
 		version := &config.Providers[i].Versions[0]
@@ -124,14 +124,14 @@ func (n *nodes) fitProviders(ctx context.Context) {
 			continue
 		}
 		for j := range version.Files {
-			n.fitTemplate(&version.Files[j])
+			n.adaptTemplate(&version.Files[j])
 		}
 	}
 }
 
-// fitTemplate makes kubeadm accept a container with cgroup v1. kube-proxy is a unit of these hosts, because it could not set kernel parameters
+// adaptTemplate makes kubeadm accept a container with cgroup v1. kube-proxy is a unit of these hosts, because it could not set kernel parameters
 // in a Pod.
-func (n *nodes) fitTemplate(file *clusterctl.Files) {
+func (n *nodes) adaptTemplate(file *clusterctl.Files) {
 	GinkgoHelper()
 	if file.TargetName != kubeadmTemplate {
 		return
@@ -170,11 +170,27 @@ func (n *nodes) switchOn(_ context.Context, _, name, image string, agentConfig [
 	n.hosts[number] = n.setup.NewHost(name, number, n.images[image], agentConfig)
 }
 
-// lead makes the shared address that of the management cluster's Node, or of the host that has the control plane's address.
-func (n *nodes) lead(_ context.Context, to framework.ClusterProxy) {
+// routeAPITo routes the shared address to the management cluster's Node, or to the host that has the control plane's address.
+func (n *nodes) routeAPITo(ctx context.Context, to framework.ClusterProxy) {
 	GinkgoHelper()
-	nspawn.Answer(n.node.Address)
 	for _, host := range n.hosts {
-		host.Share(to != management && host.Has(nspawn.VirtualAddress))
+		host.Share(false)
 	}
+	if to == management {
+		nspawn.Answer(n.node.Address)
+		return
+	}
+	var announcing *nspawn.Host
+	Eventually(func() *nspawn.Host { announcing = n.announcing(); return announcing }, "1m", "1s").WithContext(ctx).ShouldNot(BeNil(), nspawn.VirtualAddress)
+	announcing.Share(true)
+}
+
+// announcing is the host that has the control plane's address.
+func (n *nodes) announcing() *nspawn.Host {
+	for _, host := range n.hosts {
+		if host.Has(nspawn.VirtualAddress) {
+			return host
+		}
+	}
+	return nil
 }

@@ -11,6 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/test/framework"
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,16 +43,33 @@ var _ = Describe("A cluster that manages itself", Label("self-hosted"), func() {
 		By("moving the cluster there")
 		made.move(ctx, itself)
 		By("upgrading its worker from there, which drains the managers")
-		wanted := config.MustGetVariable(imageUpgrade)
+		wanted, worker := config.MustGetVariable(imageUpgrade), made.machines(ctx, ofWorkers)[0].Status.NodeRef.Name
+		managers := managersOn(ctx, itself, worker)
+		Expect(managers).NotTo(BeEmpty(), "managers run on the worker")
 		made.patchImage(ctx, ofWorkers, wanted)
 		made.awaitImage(ctx, ofWorkers, wanted)
 		Expect(made.attempts(ctx, wanted)).To(HaveLen(1), "the control plane is left alone")
+		Expect(managersOn(ctx, itself, worker)).NotTo(ContainElement(BeElementOf(managers)), "they were drained")
 		Expect(nodeNames(made.identities(ctx))).To(Equal(before))
 		By("moving the cluster back, because it could not delete itself")
 		made.move(ctx, management)
 		Expect(nodeNames(made.identities(ctx))).To(Equal(before))
 	})
 })
+
+// managersOn are the Pods of all managers on a Node.
+func managersOn(ctx context.Context, of framework.ClusterProxy, node string) []types.UID {
+	GinkgoHelper()
+	pods := &corev1.PodList{}
+	Expect(of.GetClient().List(ctx, pods, client.HasLabels{clusterv1.ProviderNameLabel})).To(Succeed())
+	var found []types.UID
+	for i := range pods.Items {
+		if pods.Items[i].Spec.NodeName == node {
+			found = append(found, pods.Items[i].UID)
+		}
+	}
+	return found
+}
 
 // nodeNames are the part of identities that stays the same when objects are recreated in another cluster.
 func nodeNames(identities map[string]identity) map[string]string {
@@ -85,7 +104,7 @@ func (c *cluster) move(ctx context.Context, to framework.ClusterProxy) {
 		FromKubeconfigPath: from.GetKubeconfigPath(), ToKubeconfigPath: to.GetKubeconfigPath(), Namespace: c.namespace.Name,
 	})
 	c.managedBy = to
-	env.lead(ctx, to)
+	env.routeAPITo(ctx, to)
 	Eventually(func(g Gomega) {
 		list := &infrav1.ElementalHostList{}
 		g.Expect(to.GetClient().List(ctx, list, client.InNamespace(c.namespace.Name))).To(Succeed())

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
@@ -146,7 +146,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	programs.agent = filepath.Join(root, "bin", "elemental-agent")
 	Expect(programs.agent).To(BeARegularFile(), "run make build")
-	lock()
+	osimage.LockCLI()
 	prepareTrees()
 })
 
@@ -167,14 +167,4 @@ func missingHere() string {
 		}
 	}
 	return ""
-}
-
-// lock waits until no other suite of this kind runs: the CLI treats any snapshot that is attached to a loop device as
-// its own.
-func lock() {
-	GinkgoHelper()
-	file, err := os.OpenFile(filepath.Join(os.TempDir(), "elemental-native.lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(file.Close)
-	Expect(syscall.Flock(int(file.Fd()), syscall.LOCK_EX)).To(Succeed())
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
 const (
@@ -46,7 +47,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	if missing := nspawn.MissingForHosts(); missing != "" {
 		Skip("the suite on real nodes is skipped: " + missing)
 	}
-	nspawn.LockHosts()
+	osimage.LockCLI()
 	setup = nspawn.New(nspawn.Options{Images: images(), Hosts: true})
 	theLab = suite.StartLab(ctx, lab.Options{WithoutKwok: true})
 	setup.Connect(theLab.Registry, theLab.Workload.Port(), nspawn.PortOf(theLab.ElementalAPI()))

@@ -36,7 +36,7 @@ func ManagerImages(tag string) map[string]Program {
 	}
 }
 
-// ControlPlaneImages are those of the static Pods of kubeadm, a program.
+// ControlPlaneImages are those of kubeadm's static Pods. kubeadm is the path of the program.
 func ControlPlaneImages(kubeadm string) map[string]Program {
 	GinkgoHelper()
 	images := kubeadmImages(kubeadm)
@@ -48,7 +48,7 @@ func ControlPlaneImages(kubeadm string) map[string]Program {
 	return images
 }
 
-// AddonImages are those of kubeadm's addons, a program, and of its sandboxes.
+// AddonImages are those of kubeadm's addons and of its sandboxes. kubeadm is the path of the program.
 func AddonImages(kubeadm string) map[string]Program {
 	GinkgoHelper()
 	images := kubeadmImages(kubeadm)

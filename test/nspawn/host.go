@@ -33,6 +33,8 @@ const (
 	groups = "elemental-nspawn"
 	// look is how often this package looks at what it waits for.
 	look = 200 * time.Millisecond
+	// maxHosts at a time: each has up to seven of the 64 loop devices that a host sees, and one digit in what is made of its number.
+	maxHosts = 9
 	// grubChoice is the program that makes GRUB's choice.
 	grubChoice = "lab/grub"
 )
@@ -53,18 +55,19 @@ type Host struct {
 	done chan struct{}
 }
 
-// NewHost installs a host from an image and powers it on. Its number, from 1, is in its addresses and in the ids of its snapshots. It is switched off
+// NewHost installs a host from an image and powers it on. Its number, from 1 to 9, is in its addresses and in the ids of its snapshots. It is switched off
 // at the end of the node of Ginkgo.
 func (s *Setup) NewHost(name string, number int, installed image.Image, agentConfig []byte) *Host {
 	GinkgoHelper()
+	Expect(number).To(And(BeNumerically(">", 0), BeNumerically("<=", maxHosts)), "the number of a host")
 	h := &Host{Name: name, setup: s, number: number, dir: GinkgoT().TempDir(), done: make(chan struct{})}
 	h.install(installed, agentConfig)
 	h.connect()
 	DeferCleanup(h.removeGroups)
-	h.attach()
 	DeferCleanup(h.detach)
-	DeferCleanup(h.keepJournal)
+	h.attach()
 	h.powerOn()
+	DeferCleanup(h.keepJournal)
 	DeferCleanup(h.switchOff)
 	return h
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,7 +20,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
-// SharedAddress is an address that all Nodes have. This machine, and hosts, reach the one that answers: see Node.Answer.
+// SharedAddress is an address that all Nodes have, and a host while it shares it (Host.Share). This machine, and other hosts, reach the one to which Answer
+// has routed it.
 const SharedAddress = "10.213.202.1"
 
 // Node of a cluster of the lab, on which Pods run.
@@ -83,7 +85,7 @@ func (s *Setup) StartNode(n *Node, cluster *kube.Cluster) {
 func awaitEmpty(name string) {
 	GinkgoHelper()
 	Eventually(os.ReadFile).WithArguments(filepath.Join("/sys/fs/cgroup/unified", groups, name, "cgroup.events")).
-		Should(ContainSubstring("populated 0"))
+		WithTimeout(time.Minute).WithPolling(look).Should(ContainSubstring("populated 0"))
 }
 
 // filled is a file of this package with the network of Pods, and the address of the DNS.

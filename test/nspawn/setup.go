@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	. "github.com/onsi/ginkgo/v2"
@@ -29,10 +28,10 @@ type Options struct {
 	Images map[string]Program
 	// Hosts reports whether there are hosts: they need the toolkit's CLI.
 	Hosts bool
-	// Services reports whether hosts run kube-proxy.
+	// Services reports whether hosts and Nodes run kube-proxy; Nodes need it.
 	Services bool
-	// CgroupV2 leaves out what containerd and the kubelet need in a container on a machine with cgroup v1.
-	CgroupV2 bool
+	// cgroupV2 leaves out what containerd and the kubelet need in a container on a machine with cgroup v1.
+	cgroupV2 bool
 }
 
 // Setup is what hosts and Nodes have in common.
@@ -53,6 +52,21 @@ type Setup struct {
 // New prepares the files of hosts and Nodes.
 func New(options Options) *Setup {
 	GinkgoHelper()
+	s := newSetup(options)
+	if options.Hosts {
+		s.prepareTree()
+	}
+	return s
+}
+
+// Software is a directory with what hosts have in /usr, for machines with cgroup v2 outside of systemd-nspawn.
+func Software(images map[string]Program) string {
+	GinkgoHelper()
+	return newSetup(Options{Images: images, Hosts: true, cgroupV2: true}).usr
+}
+
+func newSetup(options Options) *Setup {
+	GinkgoHelper()
 	s := &Setup{options: options, root: options.Root}
 	if s.root == "" {
 		var err error
@@ -60,14 +74,8 @@ func New(options Options) *Setup {
 		Expect(err).NotTo(HaveOccurred())
 	}
 	s.prepareSoftware()
-	if options.Hosts {
-		s.prepareTree()
-	}
 	return s
 }
-
-// Software is the directory with what hosts and Nodes have in /usr.
-func (s *Setup) Software() string { return s.usr }
 
 // Root of the repository.
 func (s *Setup) Root() string { return s.root }
@@ -121,24 +129,8 @@ func missingPrograms(suite string, names ...string) string {
 	return ""
 }
 
-// LockHosts waits until no other suite with the real CLI runs: the CLI treats any snapshot that is attached to a loop device as its own.
-func LockHosts() {
-	GinkgoHelper()
-	lock("elemental-native.lock")
-	Expect(osimage.Run("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE")).NotTo(ContainSubstring("COS_STATE"),
-		"loop devices of a run that was killed are attached, which the CLI would write to: detach them with losetup -d")
-}
-
 // LockNodes waits until no other run has the routes of this machine to Services and Pods.
 func LockNodes() {
 	GinkgoHelper()
-	lock("elemental-pods.lock")
-}
-
-func lock(name string) {
-	GinkgoHelper()
-	file, err := os.OpenFile(filepath.Join(os.TempDir(), name), os.O_CREATE|os.O_RDWR, 0o600)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(file.Close)
-	Expect(syscall.Flock(int(file.Fd()), syscall.LOCK_EX)).To(Succeed())
+	osimage.Lock("elemental-pods.lock")
 }

@@ -25,7 +25,7 @@ func (s *Setup) prepareSoftware() {
 	units := filepath.Join(s.usr, "lib/systemd/system")
 	osimage.CopyTo(units, filepath.Join(s.root, "hack/os/files/kubeadm/usr/lib/systemd/system/*"))
 	osimage.CopyTo(units, filepath.Join(s.root, "agent/units/*.service"))
-	if s.options.CgroupV2 {
+	if s.options.cgroupV2 {
 		osimage.CopyTo(units, s.testdata("units/lab-images.service"))
 	} else {
 		osimage.CopyTo(units, s.testdata("units/*"))
@@ -40,7 +40,7 @@ func (s *Setup) prepareSoftware() {
 func (s *Setup) programs() map[string]string {
 	GinkgoHelper()
 	found := map[string]string{"bin/kubelet": s.Built("tools/kubelet"), "bin/kubeadm": s.Built("tools/kubeadm"), "bin/cri-ready": s.Built("tools/cri-ready")}
-	if s.options.Services || !s.options.Hosts {
+	if s.options.Services {
 		found["bin/kube-proxy"] = s.Built("tools/kube-proxy")
 	}
 	if s.options.Hosts {

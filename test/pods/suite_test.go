@@ -47,7 +47,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Skip("the suite with managers as Pods is skipped: " + missing)
 	}
 	nspawn.LockNodes()
-	setup = nspawn.New(nspawn.Options{Images: images()})
+	setup = nspawn.New(nspawn.Options{Images: images(), Services: true})
 	for _, each := range []*podNode{first, inside} {
 		setup.ConnectNode(&each.Node)
 	}

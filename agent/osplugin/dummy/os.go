@@ -232,6 +232,9 @@ func (p *Plugin) Bootstrap(context.Context, wire.Bootstrap) error {
 	})
 }
 
+// BootstrapFailure is empty: no bootstrap of this OS fails.
+func (p *Plugin) BootstrapFailure(context.Context) (string, error) { return "", nil }
+
 // BootstrapState returns the stored state.
 func (p *Plugin) BootstrapState(context.Context) (osplugin.BootstrapState, error) {
 	p.lock.Lock()

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -52,18 +51,16 @@ func (p *Plugin) Bootstrap(_ context.Context, data wire.Bootstrap) error {
 	return p.flush()
 }
 
-// BootstrapState checks for the file, the sentinel, and the unit that runs the network stage, which fails if a command of the stage does.
-func (p *Plugin) BootstrapState(ctx context.Context) (osplugin.BootstrapState, error) {
-	state := osplugin.BootstrapState{Placed: p.host.Exists(bootstrapConfig), Applied: p.host.Exists(bootstrapSentinel)}
-	if !state.Placed || state.Applied {
-		return state, nil
+// BootstrapState checks for the file and the sentinel.
+func (p *Plugin) BootstrapState(context.Context) (osplugin.BootstrapState, error) {
+	return osplugin.BootstrapState{Placed: p.host.Exists(bootstrapConfig), Applied: p.host.Exists(bootstrapSentinel)}, nil
+}
+
+// BootstrapFailure asks systemd for the unit that runs the network stage: it fails if a command of any file in that stage does.
+func (p *Plugin) BootstrapFailure(ctx context.Context) (unit string, err error) {
+	states, err := p.host.ActiveStates(ctx, networkUnit)
+	if err != nil || !slices.Contains(states, "failed") {
+		return "", err
 	}
-	result, err := p.host.Runner.Run(ctx, system.Command{Name: "systemctl", Args: []string{"is-active", networkUnit}})
-	if err != nil {
-		return osplugin.BootstrapState{}, fmt.Errorf("asking systemd: %w", err)
-	}
-	if strings.TrimSpace(result.Stdout) == "failed" {
-		state.Failed = networkUnit
-	}
-	return state, nil
+	return networkUnit, nil
 }

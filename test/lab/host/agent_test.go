@@ -5,6 +5,7 @@ package host_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -133,6 +134,21 @@ var _ = Describe("The real agent on a host", Ordered, func() {
 		Expect(l.KillAgent(GinkgoT().Context())).To(Succeed())
 		Eventually(phase).WithTimeout(patience).Should(HavePrefix("Succeeded"))
 		Expect(l.BootedSnapshot()).To(Equal(2))
+	})
+
+	It("reports a bootstrap that has failed, and bootstraps in the next boot", func() {
+		l.kubelet.Refuse(errors.New("forbidden"))
+		text, _, _ := strings.Cut(string(bootstrapFile(joinConfiguration)), "\nstages:")
+		api.SetBootstrap(&wire.Bootstrap{Format: "cloud-config", Config: text})
+		api.Desire("host-1", wire.Desired{Approved: true, Bootstrap: true})
+		Eventually(func() string { return api.Last("host-1").Message }).WithTimeout(patience).
+			Should(Equal("the bootstrap failed: see the journal of elemental-setup-network.service on the host, and delete the Machine to start over"))
+		Expect(api.Last("host-1").Bootstrapped).To(BeFalse())
+
+		l.kubelet.Refuse(nil)
+		l.run("systemctl", "reboot")
+		Eventually(func() bool { return api.Last("host-1").Bootstrapped }).WithTimeout(patience).Should(BeTrue())
+		Expect(api.Last("host-1").Message).To(BeEmpty())
 	})
 
 	It("bootstraps, and resets itself", func() {

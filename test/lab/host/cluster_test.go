@@ -103,7 +103,7 @@ var _ = Describe("The Node of a host", func() {
 
 	DescribeTable("does not join", func(configuration string, refuse error) {
 		l := newLab()
-		l.kubelet.refuse = refuse
+		l.kubelet.Refuse(refuse)
 		Expect(l.Disk().WriteFile(bootstrapPath, bootstrapFile(configuration))).To(Succeed())
 		l.run("systemctl", "reboot")
 		l.awaitBoot(2)

@@ -39,9 +39,22 @@ func (k *fakeKubelet) note(what string, b kubelet.Boot) {
 	k.boots = append(k.boots, b)
 }
 
+// Refuse makes the API server refuse Nodes, until the error is nil.
+func (k *fakeKubelet) Refuse(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.refuse = err
+}
+
+func (k *fakeKubelet) refused() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.refuse
+}
+
 func (k *fakeKubelet) Register(_ context.Context, b kubelet.Boot) error {
-	if k.refuse != nil {
-		return k.refuse
+	if err := k.refused(); err != nil {
+		return err
 	}
 	k.note("register "+b.Join.NodeName, b)
 	return nil

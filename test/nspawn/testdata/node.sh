@@ -58,5 +58,6 @@ case $1 in
     ip link delete "$LINK" 2>/dev/null || true
     ip netns delete "$NAME" 2>/dev/null || true
     find /sys/fs/cgroup/*/"$GROUP/$NAME" -depth -type d -exec rmdir {} + 2>/dev/null || true
+    rmdir /sys/fs/cgroup/*/"$GROUP" 2>/dev/null || true # unless another Node has one
     ;;
 esac
