@@ -22,6 +22,9 @@ func (h *Handlers) CanUpdateMachineSet(ctx context.Context, req *runtimehooksv1.
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	c, err := changeOfMachineSet(req)
+	if err == nil {
+		c.compareBootstrap()
+	}
 	if h.permits(ctx, c, err, resp) {
 		resp.InfrastructureMachineTemplatePatch = c.patch
 	}
@@ -32,8 +35,14 @@ func (h *Handlers) CanUpdateMachine(ctx context.Context, req *runtimehooksv1.Can
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	c, err := changeOfMachine(req)
+	if err == nil {
+		err = h.coverInit(ctx, c)
+	}
+	if err == nil {
+		c.compareBootstrap()
+	}
 	if h.permits(ctx, c, err, resp) {
-		resp.InfrastructureMachinePatch = c.patch
+		resp.InfrastructureMachinePatch, resp.BootstrapConfigPatch = c.patch, c.bootstrapPatch
 	}
 }
 

@@ -22,8 +22,11 @@ const (
 
 // change is the change in a CanUpdate request. It is empty if no Elemental kind is involved.
 type change struct {
-	// patch covers the changes that are made in place.
-	patch runtimehooksv1.Patch
+	// patch covers the changes that are made in place, and bootstrapPatch those of the bootstrap object that change nothing.
+	patch, bootstrapPatch runtimehooksv1.Patch
+	// bootstrap is the bootstrap object or template, whose fields are compared below root.
+	bootstrap pair
+	root      []string
 	// uncovered are the fields that differ after the patch, as "Kind path".
 	uncovered []string
 	// namespace of all objects.
@@ -99,7 +102,7 @@ func changeOfMachine(req *runtimehooksv1.CanUpdateMachineRequest) (*change, erro
 	return c, c.compare(infrastructure, bootstrap, objectSpec)
 }
 
-// compare covers the supported changes of the infrastructure and lists all other differences.
+// compare covers the supported changes of the infrastructure and lists its other differences.
 func (c *change) compare(infrastructure, bootstrap pair, root []string) error {
 	operations, uncovered := cover(infrastructure.current, infrastructure.desired, root)
 	if before, after := infrastructure.current.text("kind"), infrastructure.desired.text("kind"); before != after {
@@ -109,12 +112,16 @@ func (c *change) compare(infrastructure, bootstrap pair, root []string) error {
 	for _, path := range uncovered {
 		c.uncovered = append(c.uncovered, infrastructure.desired.text("kind")+" "+path)
 	}
-	for _, path := range differences(strings.Join(root, "."), bootstrap.current.at(root...), bootstrap.desired.at(root...)) {
-		c.uncovered = append(c.uncovered, bootstrap.kind()+" "+path)
-	}
 	patch, err := asPatch(operations)
-	c.patch = patch
+	c.patch, c.bootstrap, c.root = patch, bootstrap, root
 	return err
+}
+
+// compareBootstrap lists the differences of the bootstrap object: none of them can be changed in place.
+func (c *change) compareBootstrap() {
+	for _, path := range differences(strings.Join(c.root, "."), c.bootstrap.current.at(c.root...), c.bootstrap.desired.at(c.root...)) {
+		c.uncovered = append(c.uncovered, c.bootstrap.kind()+" "+path)
+	}
 }
 
 // pair is an object before and after.

@@ -53,6 +53,16 @@
 //   - Fails when mended: test/integration/controlplane, "deletes a Machine whose update the API server refuses
 //     (RefusedUpdate)". CAPRKE2 does not: it tries again for ever, and the update is refused where that can be seen.
 //
+// # InitFields
+//
+//   - Behaviour: KubeadmControlPlane compares the KubeadmConfig of the Machine that "kubeadm init" has made with what it wants for init, and with
+//     what it wants for join, and is content if one is the same (controlplane/kubeadm/pkg/filters.go, matchesKubeadmConfig). But it asks whether
+//     that Machine can be updated in place with the comparison for join alone (inplace_canupdatemachine.go, createRequest), and replaces it where
+//     init and join are configured differently: with skipPhases of init, for example, which join does not know.
+//   - Seen: on real nodes, with "skipPhases: [addon/kube-proxy]" in initConfiguration: make test-e2e-nodes E2E_NODES_LABELS='control-plane || quick-start'.
+//   - Fails when mended: none does.
+//   - User: hooks, which covers such a difference. The data of the bootstrap are not used again.
+//
 // # UpdateMarks
 //
 //   - Behaviour: as an update in place completes, the Machine controller takes the annotation update-in-progress off twice, the
