@@ -305,9 +305,6 @@ func patchedEqualsDesired(request *runtimehooksv1.CanUpdateMachineSetRequest, re
 		reflect.DeepEqual(request.Current.BootstrapConfigTemplate.Raw, request.Desired.BootstrapConfigTemplate.Raw)
 }
 
-// skips is a configuration that skips a phase of kubeadm.
-func skips(phase string) map[string]any { return map[string]any{"skipPhases": []any{phase}} }
-
 var _ = Describe("CanUpdateMachine", func() {
 	var namespace string
 	BeforeEach(func() { namespace = newNamespace() })
@@ -339,43 +336,6 @@ var _ = Describe("CanUpdateMachine", func() {
 		Expect(operations).To(HaveLen(1))
 		Expect(operations[0]).To(HaveKeyWithValue("path", "/spec/osVersionManagement"))
 	})
-
-	DescribeTable("covers what differs only because init and join are configured differently",
-		func(configured, current, desired map[string]any, uncovered string) {
-			cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{})
-			kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "new")
-			Expect(json.Unmarshal(raw(configured).Raw, &kcp.Spec.KubeadmConfigSpec)).To(Succeed())
-			create(cluster, elemental, kcp)
-			create(client.Object(ownertest.ControlPlaneMachine(kcp, "m")))
-			asked := request(machineObject("old", map[string]any{"osVersionManagement": osOf("a")}), machineObject("new", map[string]any{"osVersionManagement": osOf("b")}))
-			config := func(join map[string]any) map[string]any {
-				return map[string]any{"kind": "KubeadmConfig", "spec": map[string]any{"joinConfiguration": join, "format": "cloud-config"}}
-			}
-			asked.Current.BootstrapConfig, asked.Desired.BootstrapConfig = raw(config(current)), raw(config(desired))
-			handlers, _ := newHandlers()
-			response := &runtimehooksv1.CanUpdateMachineResponse{}
-			handlers.CanUpdateMachine(ctx, asked, response)
-			if uncovered != "" {
-				Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusFailure))
-				Expect(response.Message).To(ContainSubstring("and this changes KubeadmConfig spec.joinConfiguration." + uncovered + " as well"))
-				return
-			}
-			Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusSuccess), response.Message)
-			patch, err := jsonpatch.DecodePatch(response.BootstrapConfigPatch.Patch)
-			Expect(err).NotTo(HaveOccurred())
-			patched, err := patch.Apply(asked.Current.BootstrapConfig.Raw)
-			Expect(err).NotTo(HaveOccurred())
-			Expect(patched).To(MatchJSON(asked.Desired.BootstrapConfig.Raw), "Cluster API finds no difference")
-		},
-		Entry("skipped phases of init", map[string]any{"initConfiguration": skips("addon/kube-proxy"), "joinConfiguration": map[string]any{}},
-			skips("addon/kube-proxy"), map[string]any{}, ""),
-		Entry("other ones of join", map[string]any{"initConfiguration": skips("addon/kube-proxy"), "joinConfiguration": skips("preflight")},
-			skips("addon/kube-proxy"), skips("preflight"), ""),
-		Entry("but not a change of init itself", map[string]any{"initConfiguration": skips("addon/coredns"), "joinConfiguration": map[string]any{}},
-			skips("addon/kube-proxy"), map[string]any{}, "skipPhases"),
-		Entry("nor of a Machine that has joined", map[string]any{"joinConfiguration": skips("preflight")}, map[string]any{}, skips("kubelet-start"), "skipPhases"),
-		Entry("nor of what is not converted", map[string]any{"initConfiguration": map[string]any{}}, map[string]any{"caCertPath": "/a"}, map[string]any{"caCertPath": "/b"}, "caCertPath"),
-	)
 
 	It("goes by the Cluster's options where the template is gone", func() {
 		cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Replacement: infrav1.ReplacementAllow})

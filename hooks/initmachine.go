@@ -39,24 +39,27 @@ func (h *Handlers) coverInit(ctx context.Context, c *change) error {
 	}
 	covered, operations := maps.Clone(current), []operation{}
 	for _, field := range capiworkaround.InitFields {
-		was, is := current[field], desired[field]
-		if reflect.DeepEqual(was, is) || !reflect.DeepEqual(was, init[field]) || !reflect.DeepEqual(is, join[field]) {
-			continue
+		isConverted := reflect.DeepEqual(current[field], init[field]) && reflect.DeepEqual(desired[field], join[field])
+		if isConverted && !reflect.DeepEqual(current[field], desired[field]) {
+			operations = append(operations, replaceField(covered, field, desired[field]))
 		}
-		pointer := "/spec/" + joinConfiguration + "/" + field
-		if is == nil {
-			delete(covered, field)
-			operations = append(operations, operation{Op: "remove", Path: pointer})
-			continue
-		}
-		covered[field] = is
-		operations = append(operations, operation{Op: "add", Path: pointer, Value: is})
 	}
 	spec := fields(c.bootstrap.current.at("spec"))
 	spec[joinConfiguration] = covered
 	c.bootstrap.current = document{"spec": spec}
 	c.bootstrapPatch, err = asPatch(operations)
 	return err
+}
+
+// replaceField sets a field of a joinConfiguration, or removes it, and returns the operation that does so.
+func replaceField(of map[string]any, field string, value any) operation {
+	pointer := "/spec/" + joinConfiguration + "/" + field
+	if value == nil {
+		delete(of, field)
+		return operation{Op: "remove", Path: pointer}
+	}
+	of[field] = value
+	return operation{Op: "add", Path: pointer, Value: value}
 }
 
 // controlPlaneConfig are the init and join configurations that the KubeadmControlPlane of a Machine wants; nil if it has none.
