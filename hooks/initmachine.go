@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 )
 
 // kubeadmControlPlane is the kind of control planes that convert an init configuration.
-var kubeadmControlPlane = controlplanev1.GroupVersion.WithKind("KubeadmControlPlane").GroupKind()
+var kubeadmControlPlane = controlplanev1.GroupVersion.WithKind(owner.KubeadmControlPlaneKind).GroupKind()
 
 // coverInit covers what differs in the bootstrap object of the Machine that "kubeadm init" has made only because its control plane configures
 // init and join differently (capiworkaround.InitFields). What the control plane wants is read from the API server.

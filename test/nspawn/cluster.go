@@ -5,6 +5,7 @@ package nspawn
 
 import (
 	"context"
+	"maps"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -40,11 +41,7 @@ func ManagerImages(tag string) map[string]Program {
 func ControlPlaneImages(kubeadm string) map[string]Program {
 	GinkgoHelper()
 	images := kubeadmImages(kubeadm)
-	for image, program := range images {
-		if !strings.HasPrefix(program.As, components) {
-			delete(images, image)
-		}
-	}
+	maps.DeleteFunc(images, func(_ string, of Program) bool { return !isComponent(of) })
 	return images
 }
 
@@ -52,16 +49,15 @@ func ControlPlaneImages(kubeadm string) map[string]Program {
 func AddonImages(kubeadm string) map[string]Program {
 	GinkgoHelper()
 	images := kubeadmImages(kubeadm)
-	for image, program := range images {
-		if strings.HasPrefix(program.As, components) {
-			delete(images, image)
-		}
-	}
+	maps.DeleteFunc(images, func(_ string, of Program) bool { return isComponent(of) })
 	return images
 }
 
 // components is where the programs of a control plane are in their images.
 const components = "/usr/local/bin/"
+
+// isComponent reports whether a program is part of a control plane.
+func isComponent(p Program) bool { return strings.HasPrefix(p.As, components) }
 
 func kubeadmImages(kubeadm string) map[string]Program {
 	GinkgoHelper()
