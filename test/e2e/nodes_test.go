@@ -117,10 +117,12 @@ func (n *nodes) setVariables() {
 // useLocalProviders names what is on this machine instead of Cluster API's releases, and the template that kubeadm accepts in a container.
 func (n *nodes) useLocalProviders(ctx context.Context) {
 	GinkgoHelper()
+	files := suite.WriteClusterAPI(ctx, n.setup.Root(), GinkgoT().TempDir())
 	for i := range config.Providers {
 		version := &config.Providers[i].Versions[0]
 		if config.Providers[i].Name != "elemental" {
-			version.Value = suite.WriteClusterAPI(ctx, n.setup.Root(), GinkgoT().TempDir(), config.Providers[i].Type)
+			version.Value = files[config.Providers[i].Type]
+			Expect(version.Value).NotTo(BeEmpty(), config.Providers[i].Type)
 			continue
 		}
 		for j := range version.Files {

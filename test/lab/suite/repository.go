@@ -39,31 +39,27 @@ func WriteRepository(ctx context.Context, root, directory, tag string) {
 	repository := WriteRelease(ctx, root, directory, tag)
 	config, err := os.ReadFile(filepath.Join(repository, "clusterctl.yaml"))
 	Expect(err).NotTo(HaveOccurred())
+	files := WriteClusterAPI(ctx, root, repository)
 	for _, provider := range clusterAPIProviders {
-		file := WriteClusterAPI(ctx, root, repository, provider.kind)
-		config = fmt.Appendf(config, "- name: %s\n  type: %s\n  url: file://%s\n", provider.name, provider.kind, file)
+		config = fmt.Appendf(config, "- name: %s\n  type: %s\n  url: file://%s\n", provider.name, provider.kind, files[provider.kind])
 	}
 	Expect(os.WriteFile(filepath.Join(directory, "clusterctl.yaml"), config, 0o644)).To(Succeed())
 }
 
-// WriteClusterAPI adds a provider of Cluster API to a repository, by its type, and returns the file of its components.
-func WriteClusterAPI(ctx context.Context, root, repository, kind string) string {
+// WriteClusterAPI adds the providers of Cluster API to a repository, and returns the files of their components by type.
+func WriteClusterAPI(ctx context.Context, root, repository string) map[string]string {
 	GinkgoHelper()
-	version := clusterAPIVersion(ctx, root)
+	version, files := clusterAPIVersion(ctx, root), map[string]string{}
 	for _, provider := range clusterAPIProviders {
-		if provider.kind != kind {
-			continue
-		}
 		folder := filepath.Join(repository, provider.label, version)
 		Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
 		manifest, err := os.ReadFile(filepath.Join(root, "bin", "manifests", provider.manifest))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(os.WriteFile(filepath.Join(folder, provider.file), released(manifest, version), 0o644)).To(Succeed())
+		files[provider.kind] = filepath.Join(folder, provider.file)
+		Expect(os.WriteFile(files[provider.kind], released(manifest, version), 0o644)).To(Succeed())
 		Expect(os.WriteFile(filepath.Join(folder, "metadata.yaml"), []byte(clusterAPIMetadata), 0o644)).To(Succeed())
-		return filepath.Join(folder, provider.file)
 	}
-	Fail("Cluster API has no " + kind)
-	return ""
+	return files
 }
 
 // clusterAPIVersion is the version of the clusterctl that 'make tools' has built.

@@ -8,19 +8,11 @@
 # reboot; 100 is a kernel that panics.
 set -euo pipefail
 
+. "${BASH_SOURCE[0]%/*}/container.sh"
+
 if [ "${1:-}" != booting ]; then
-  # The host has control groups of its own in each hierarchy of cgroup v1.
-  for hierarchy in /sys/fs/cgroup/*/; do
-    group=$hierarchy/$GROUP/$NAME
-    mkdir -p "$group"
-    for file in cpuset.cpus cpuset.mems; do
-      [ -e "$hierarchy/$file" ] || continue
-      for of in "$hierarchy/$GROUP" "$group"; do cat "$hierarchy/$file" >"$of/$file"; done
-    done
-    echo 0 >"$group/cgroup.procs"
-  done
-  mkdir -p /run/systemd
-  exec unshare --mount --pid --fork --kill-child --propagation private bash "$0" booting
+  own_groups
+  enter "$0" booting
 fi
 
 mount -t proc proc /proc
@@ -68,17 +60,10 @@ mount -t overlay -o "lowerdir=$stage/root/usr:$USR:/usr" usr "$stage/usr"
 mkdir -p "$stage"/persistent/{etc,etc.work,var,root}
 mount -t overlay -o "lowerdir=$stage/root/etc,upperdir=$stage/persistent/etc,workdir=$stage/persistent/etc.work" etc "$stage/etc"
 
-# What systemd-nspawn hides files with.
-mount -t tmpfs -o mode=755 systemd /run/systemd
-mkdir -p /run/systemd/inaccessible/dir
-cd /run/systemd/inaccessible
-touch reg && mkfifo fifo && mknod chr c 0 0 && mknod blk b 0 0 && chmod 000 ./*
-cd /
+make_hiding
 
 read -ra arguments <<<"$cmdline"
-exec env SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn --quiet --boot --directory="$stage/root" --machine="$NAME" --hostname="$NAME" \
-  --register=no --keep-unit --console=read-only --link-journal=no --resolv-conf=off --timezone=off \
-  --capability=all --system-call-filter="@keyring bpf" --network-namespace-path="/run/netns/$NAME" --bind=/dev/null:/dev/kmsg \
+run_container --directory="$stage/root" \
   --bind="$stage/usr:/usr" --bind="$stage/etc:/etc" --bind="$stage/persistent/var:/var" --bind="$stage/persistent/root:/root" \
   --bind="$stage/oem:/oem" --bind="$stage/elemental:/run/elemental" --bind="$stage/initramfs:/run/initramfs" --bind="$stage/lab:/run/lab" \
   -- systemd.show_status=0 "${arguments[@]}"

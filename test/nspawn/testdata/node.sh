@@ -10,36 +10,19 @@
 # Nodes. "connect" gives it its network: LINK, which it shares with this machine, which reaches its Services and Pods through it, and an address that it
 # shares with other Nodes.
 set -euo pipefail
+. "${BASH_SOURCE[0]%/*}/container.sh"
 
 case $1 in
   boot)
-    # The Node has control groups of its own in each hierarchy of cgroup v1.
-    for hierarchy in /sys/fs/cgroup/*/; do
-      group=$hierarchy/$GROUP/$NAME
-      mkdir -p "$group"
-      for file in cpuset.cpus cpuset.mems; do
-        [ -e "$hierarchy/$file" ] || continue
-        for of in "$hierarchy/$GROUP" "$group"; do cat "$hierarchy/$file" >"$of/$file"; done
-      done
-      echo 0 >"$group/cgroup.procs"
-    done
-    mkdir -p /run/systemd
-    exec unshare --mount --pid --fork --kill-child --propagation private bash "$0" booting
+    own_groups
+    enter "$0" booting
     ;;
   booting)
     mount -t proc proc /proc
     mkdir -p "$DIR/merged"
     mount -t overlay -o "lowerdir=$USR:/usr" usr "$DIR/merged"
-    # What systemd-nspawn hides files with.
-    mount -t tmpfs -o mode=755 systemd /run/systemd
-    mkdir -p /run/systemd/inaccessible/dir
-    cd /run/systemd/inaccessible
-    touch reg && mkfifo fifo && mknod chr c 0 0 && mknod blk b 0 0 && chmod 000 ./*
-    cd /
-    exec env SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn --quiet --boot --directory="$DIR/tree" --machine="$NAME" --hostname="$NAME" \
-      --register=no --keep-unit --console=read-only --link-journal=no --resolv-conf=off --timezone=off \
-      --capability=all --system-call-filter="@keyring bpf" --network-namespace-path="/run/netns/$NAME" --bind=/dev/null:/dev/kmsg \
-      --bind="$DIR/merged:/usr" -- systemd.show_status=0
+    make_hiding
+    run_container --directory="$DIR/tree" --bind="$DIR/merged:/usr" -- systemd.show_status=0
     ;;
   connect)
     ip netns add "$NAME"
