@@ -47,7 +47,10 @@ type Process struct {
 // Start starts a child. Its output is appended to its log file.
 func Start(spec Spec) (*Process, error) {
 	p := &Process{spec: spec}
-	return p, p.start()
+	if err := p.start(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 func (p *Process) start() error {
