@@ -47,9 +47,9 @@ func (m *Machine) once(ctx, preparing context.Context, want *wire.Upgrade) (bool
 		return m.prepare(preparing, want)
 	}
 	if !want.Apply {
-		return false, nil
+		return false, m.waitsFor("")
 	}
-	return m.trigger(ctx, preparing)
+	return m.trigger(ctx, preparing, want)
 }
 
 func (m *Machine) inFlight(marker Marker) step {

@@ -20,12 +20,15 @@ import (
 )
 
 // trigger starts the part that cannot be undone, unless the host already runs the wanted OS.
-func (m *Machine) trigger(ctx, preparing context.Context) (bool, error) {
-	marker := m.Marker()
+func (m *Machine) trigger(ctx, preparing context.Context, want *wire.Upgrade) (bool, error) {
 	facts, err := m.Plugin.Facts(ctx)
 	if err != nil {
 		return false, err
 	}
+	if message := appliesElsewhere(facts, want.ApplyIn); message != "" {
+		return false, m.waitsFor(message)
+	}
+	marker := m.Marker()
 	if message := m.volatileMarker(facts); message != "" {
 		return m.fail(message)
 	}
@@ -52,6 +55,20 @@ func (m *Machine) trigger(ctx, preparing context.Context) (bool, error) {
 	marker.UnitsBefore, marker.Message = units, ""
 	marker.record(verdict.Checks)
 	return true, m.save(marker)
+}
+
+// appliesElsewhere returns a message if the trigger is for another boot than this one, in which the node was drained and may not be any
+// more: the host was rebooted since, or the management cluster was restored from a backup. A trigger that names no boot is for any.
+func appliesElsewhere(facts osplugin.Facts, in *wire.Boot) string {
+	switch {
+	case in == nil || *in == wire.Boot{BootID: facts.BootID, Digest: facts.Digest}:
+		return ""
+	case in.BootID == facts.BootID:
+		return fmt.Sprintf("not applied: the trigger is for a host that booted image %q, and this one booted image %q; "+
+			"waiting for a trigger for this one", in.Digest, facts.Digest)
+	}
+	return fmt.Sprintf("not applied: the trigger is for boot %s of image %q, and this is boot %s of image %q; waiting for a trigger for this boot",
+		in.BootID, in.Digest, facts.BootID, facts.Digest)
 }
 
 // refused ends an attempt that a user's pre-upgrade program refused. Nothing has been changed.

@@ -82,9 +82,14 @@ type HostPrefetch struct {
 
 // HostUpgradeRequest tells a host to prepare an attempt.
 type HostUpgradeRequest struct {
-	// attempt is the id of the attempt; a host never carries out the same attempt twice.
+	// attempt is the id of the attempt. A host carries it out once, unless it was given another one since, and is triggered again.
 	// +kubebuilder:validation:MinLength=1
 	Attempt string `json:"attempt"`
+
+	// triggeredFor is the boot for which the host was triggered: its node was drained in it. The host carries out the attempt in no other boot.
+	// It is written with the trigger, and removed with it.
+	// +optional
+	TriggeredFor *HostBoot `json:"triggeredFor,omitempty"`
 
 	// digest that the image has to have. Empty until a host of the rollout has resolved it.
 	// +optional
@@ -103,6 +108,18 @@ type HostUpgradeRequest struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
+}
+
+// HostBoot identifies a boot of a host.
+type HostBoot struct {
+	// bootID of the boot.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	BootID string `json:"bootID"`
+
+	// digest of the image that was booted. Empty if the OS has none, as one that was installed from media.
+	// +optional
+	Digest string `json:"digest,omitempty"`
 }
 
 // MaxBootIDs is the maximum length of status.bootIDs: the smallest that shows that a boot has come back.

@@ -93,7 +93,7 @@ func (a *agent) advance(ctx context.Context, host *infrav1.ElementalHost) bool {
 	case a.marker.Phase == infrav1.HostUpgradeFetching:
 		a.marker.Digest = newDigest
 		return a.enter(infrav1.HostUpgradeFetched)
-	case a.marker.Phase == infrav1.HostUpgradeFetched && host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending:
+	case a.marker.Phase == infrav1.HostUpgradeFetched && hoststate.Triggered(host):
 		if a.stopAt == infrav1.HostUpgradeFetched {
 			return false
 		}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
@@ -81,8 +82,20 @@ func reported(phase infrav1.HostUpgradePhase) func(*observation) {
 }
 
 func labelled(o *observation) {
-	o.host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: o.attempt, Digest: "sha256:new"}
+	o.host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: o.attempt, Digest: "sha256:new", TriggeredFor: new(hoststate.PresentBoot(o.host))}
 	o.host.Labels = map[string]string{infrav1.InPlaceUpgradeLabel: infrav1.InPlaceUpgradePending}
+}
+
+// rebooted is after a boot that the trigger is not for.
+func rebooted(o *observation) {
+	labelled(o)
+	o.host.Spec.Upgrade.TriggeredFor.BootID = "boot-0"
+}
+
+// triggeredForNone is a trigger that a manager has written that does not know the field.
+func triggeredForNone(o *observation) {
+	labelled(o)
+	o.host.Spec.Upgrade.TriggeredFor = nil
 }
 
 func assessedForTooLong(o *observation) {
@@ -151,6 +164,7 @@ var _ = DescribeTable("interrupted", func(expected infrav1.UpgradePhase, changes
 	Entry("the host is gone", infrav1.UpgradeAborted, noHost),
 	Entry("the host is being deleted", infrav1.UpgradeAborted, deletedHost),
 	Entry("the host is being deleted, too late", infrav1.UpgradePhase(""), labelled, deletedHost),
+	Entry("the host is being deleted, and was rebooted since it was triggered", infrav1.UpgradeAborted, rebooted, deletedHost),
 	Entry("the host serves nobody", infrav1.UpgradeAborted, func(o *observation) { o.host.Spec.MachineRef = nil }),
 	Entry("the host serves another machine", infrav1.UpgradeAborted, func(o *observation) { o.host.Spec.MachineRef.Name = "other" }),
 	Entry("the Machine is gone", infrav1.UpgradeAborted, noMachine),
@@ -183,6 +197,13 @@ var _ = DescribeTable("firstStep", func(expected string, changes ...func(*observ
 	Entry("a new attempt", stepPreflight),
 	Entry("the host prepares", stepPreflight, reported(infrav1.HostUpgradeFetched)),
 	Entry("triggered", stepReboot, labelled),
+	Entry("triggered in an earlier boot", stepPreflight, rebooted),
+	Entry("triggered in an earlier boot, and has fetched the image again", stepPreflight, rebooted, reported(infrav1.HostUpgradeFetched)),
+	Entry("triggered for another image", stepPreflight, labelled, func(o *observation) { o.host.Spec.Upgrade.TriggeredFor.Digest = "sha256:older" }),
+	Entry("triggered by a manager that names no boot", stepPreflight, triggeredForNone),
+	Entry("triggered by a manager that names no boot, and has started", stepReboot, triggeredForNone, reported(infrav1.HostUpgradeApplying)),
+	Entry("triggered, started, and in the next boot", stepReboot, rebooted, reported(infrav1.HostUpgradeAssessing)),
+	Entry("triggered, and not heard of since it was moved", stepReboot, labelled, func(o *observation) { o.host.Status.OS = infrav1.HostOS{} }),
 	Entry("the host is at it", stepReboot, reported(infrav1.HostUpgradeApplying)),
 	Entry("the host is through", stepReboot, reported(infrav1.HostUpgradeSucceeded)),
 	Entry("somebody else's trigger", stepPreflight, labelled, func(o *observation) { o.host.Spec.Upgrade.Attempt = "manual-1" }),

@@ -76,7 +76,7 @@ func (r *Reconciler) takeBack(ctx context.Context, o *observation) (sequence.Res
 	if o.host == nil || isHostEnd(o.hostReport().Phase) {
 		return awaitOutcome(ctx, o)
 	}
-	if o.triggered() && !o.recordedTrigger() {
+	if (o.triggered() || o.labelled()) && !o.recordedTrigger() {
 		// The controller died between the trigger and its report. Without the report the next run would
 		// not know that there is an answer to wait for.
 		enter(&o.upgrade.Status, stepReboot, o.now)

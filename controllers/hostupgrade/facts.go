@@ -60,9 +60,16 @@ func (o *observation) isLateToAssess() bool {
 	return o.overdue(stepAssess, o.options.Timeouts.Assessment()) != ""
 }
 
-// triggered reports whether the host has been told to go, or has gone.
+// triggered reports whether the host has been told to go, in the boot that it is in, or has gone.
 func (o *observation) triggered() bool {
-	return o.committed() || o.hostReport().Phase == infrav1.HostUpgradeRolledBack || o.labelled()
+	return o.committed() || o.hostReport().Phase == infrav1.HostUpgradeRolledBack || o.labelled() && !o.isVoid()
+}
+
+// isVoid reports whether the trigger is for another boot than the one that the host is in, where it has not started: it was rebooted
+// meanwhile, or the management cluster was restored from a backup. Its node is not known to be drained.
+func (o *observation) isVoid() bool {
+	started := o.underway() || isHostEnd(o.hostReport().Phase)
+	return o.labelled() && !started && o.host.Status.OS.BootID != "" && !hoststate.Triggered(o.host)
 }
 
 // labelled reports whether the host carries this attempt and the trigger.

@@ -50,6 +50,9 @@ func (r *Reconciler) begin(ctx context.Context, o *observation) (waits bool, err
 
 // goOn runs the steps.
 func (r *Reconciler) goOn(ctx context.Context, o *observation) (ctrl.Result, error) {
+	if err := r.retrigger(ctx, o); err != nil {
+		return ctrl.Result{}, err
+	}
 	steps := r.steps(o.upgrade.Spec.Driver)
 	report, err := sequence.Run(ctx, steps, firstStep(steps, o), o)
 	r.recordRun(ctx, o, report)

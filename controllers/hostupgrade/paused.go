@@ -14,7 +14,7 @@ import (
 // cluster it was moved to.
 // Source: clusterctl provider contract, "Move".
 func (r *Reconciler) letMove(ctx context.Context, o *observation) error {
-	if o.host == nil || o.rival != nil || o.labelled() && !isHostEnd(o.hostReport().Phase) {
+	if o.host == nil || o.rival != nil || o.labelled() && !o.isVoid() && !isHostEnd(o.hostReport().Phase) {
 		return nil
 	}
 	return r.patchHost(ctx, o, "letting clusterctl move", func(host *infrav1.ElementalHost) {

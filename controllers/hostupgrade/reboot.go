@@ -17,8 +17,8 @@ func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Resul
 	if o.returned() && !o.lost() {
 		return sequence.Done(), nil
 	}
-	if o.host.Spec.Upgrade == nil {
-		// The host began just before the attempt was withdrawn. It is asked again, so that its outcome is
+	if o.host.Spec.Upgrade == nil || o.underway() && !o.labelled() {
+		// The host began just before the attempt, or its trigger, was taken back. It is asked again, so that its outcome is
 		// recorded; it never carries out an attempt twice.
 		if err := r.ask(ctx, o); err != nil {
 			return sequence.Result{}, err
@@ -48,7 +48,7 @@ func rebootMessage(o *observation, phase infrav1.HostUpgradePhase) string {
 	case infrav1.HostUpgradeRebooting:
 		return "ElementalHost " + o.host.Name + " is rebooting"
 	default:
-		return "waiting for the elemental-agent of ElementalHost " + o.host.Name + " to start"
+		return because("waiting for the elemental-agent of ElementalHost "+o.host.Name+" to start", o.hostReport().Message)
 	}
 }
 

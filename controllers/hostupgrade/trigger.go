@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
@@ -33,11 +34,13 @@ func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Resu
 	if why, err := r.stoppedNow(ctx, o); err != nil || why != "" {
 		return sequence.Wait(pollCluster, "ElementalHost %s is not triggered: %s", o.host.Name, why), err
 	}
+	if o.host.Status.OS.BootID == "" {
+		return sequence.Wait(pollHost, "ElementalHost %s is not triggered: it has not reported the boot that it is in", o.host.Name), nil
+	}
 	if err := r.forbidRemediation(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
-	// The time-out of the reboot begins with this trigger, not with one that was taken back.
-	forget(&o.upgrade.Status, stepReboot)
+	forgetReboot(&o.upgrade.Status)
 	if err := r.ask(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
@@ -102,10 +105,34 @@ func (r *Reconciler) unwantedNow(ctx context.Context, o *observation) string {
 	return o.wantUnknown()
 }
 
+// forgetReboot starts the time-outs of the reboot and of the assessment anew: they count from the trigger that is in force.
+func forgetReboot(status *infrav1.ElementalHostUpgradeStatus) {
+	forget(status, stepReboot)
+	forget(status, stepAssess)
+}
+
+// retrigger takes a void trigger back. The steps then run from the first one: what they had done may have been undone since.
+func (r *Reconciler) retrigger(ctx context.Context, o *observation) error {
+	if !o.isVoid() {
+		return nil
+	}
+	if err := r.patchHost(ctx, o, "taking the trigger from", func(host *infrav1.ElementalHost) {
+		host.Spec.Upgrade.TriggeredFor = nil
+		delete(host.Labels, infrav1.InPlaceUpgradeLabel)
+	}); err != nil {
+		return err
+	}
+	forgetReboot(&o.upgrade.Status)
+	r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, stepTrigger,
+		"ElementalHost %s is in another boot than the one that it was triggered in: its node is drained again before it is triggered again", o.host.Name)
+	return nil
+}
+
 // ask gives the host the attempt and its trigger, and keeps the host where it is until that is over.
 func (r *Reconciler) ask(ctx context.Context, o *observation) error {
 	return r.patchHost(ctx, o, "triggering", func(host *infrav1.ElementalHost) {
 		host.Spec.Upgrade = o.request()
+		host.Spec.Upgrade.TriggeredFor = new(hoststate.PresentBoot(host))
 		if host.Labels == nil {
 			host.Labels = map[string]string{}
 		}

@@ -66,12 +66,22 @@ func managedUpgrade(host *infrav1.ElementalHost) *wire.Upgrade {
 	asked := host.Spec.Upgrade
 	return &wire.Upgrade{
 		Attempt:             asked.Attempt,
-		Apply:               host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending,
+		Apply:               hoststate.Triggered(host),
+		ApplyIn:             applyIn(host),
 		Digest:              asked.Digest,
 		ImageVerification:   imagerules.Convert(asked.ImageVerification),
 		Prefetch:            string(asked.Prefetch),
 		OSVersionManagement: management(asked.OSVersionManagement),
 	}
+}
+
+// applyIn is nil for a host that is not triggered.
+func applyIn(host *infrav1.ElementalHost) *wire.Boot {
+	if !hoststate.Triggered(host) {
+		return nil
+	}
+	boot := wire.Boot(*host.Spec.Upgrade.TriggeredFor)
+	return &boot
 }
 
 // ownUpgrade is nil if spec.osVersionManagement is empty, or names a ManagedOSVersion whose image is not known yet: the predecessor treated

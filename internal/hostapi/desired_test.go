@@ -56,6 +56,16 @@ func attempt(id string) edit {
 	}
 }
 
+// triggered is an attempt whose trigger is for a boot, on a host that is in the boot b-1 of the image sha256:1.
+func triggered(id string, boot *infrav1.HostBoot) edit {
+	return func(h *infrav1.ElementalHost) {
+		attempt(id)(h)
+		pending(h)
+		h.Spec.Upgrade.TriggeredFor = boot
+		h.Status.OS = infrav1.HostOS{BootID: "b-1", Digest: "sha256:1"}
+	}
+}
+
 func reported(id string, phase infrav1.HostUpgradePhase) edit {
 	return func(h *infrav1.ElementalHost) {
 		h.Status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: id, Phase: phase}
@@ -86,7 +96,8 @@ var (
 	pending      = label(infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradePending)
 	hash2        = osversion.Hash(image("oci://r/os:2"))
 	managed      = wire.Upgrade{Attempt: "a-1", Digest: "sha256:2", Prefetch: "Download", OSVersionManagement: asked("oci://r/os:2")}
-	managedApply = wire.Upgrade{Attempt: "a-1", Apply: true, Digest: "sha256:2", Prefetch: "Download", OSVersionManagement: asked("oci://r/os:2")}
+	thisBoot     = &infrav1.HostBoot{BootID: "b-1", Digest: "sha256:1"}
+	managedApply = wire.Upgrade{Attempt: "a-1", Apply: true, ApplyIn: &wire.Boot{BootID: "b-1", Digest: "sha256:1"}, Digest: "sha256:2", Prefetch: "Download", OSVersionManagement: asked("oci://r/os:2")}
 	manual       = wire.Upgrade{Attempt: "manual-" + hash2 + "-1", Apply: true, OSVersionManagement: asked("oci://r/os:2")}
 	signedFor    = &infrav1.ImageVerification{Unmatched: "Accept", Rules: []infrav1.ImageVerificationRule{{Prefix: "r", PublicKeys: []string{"key"}}}}
 	signedBy     = &wire.ImageVerification{Unmatched: "Accept", Rules: []wire.ImageVerificationRule{{Prefix: "r", PublicKeys: []string{"key"}}}}
@@ -121,7 +132,12 @@ var _ = DescribeTable("What is desired of a host",
 	Entry("no image order of what is reset", wire.Desired{Approved: true, Reset: true}, bootstrapped, edit(orders), label(infrav1.NeedsResetLabel, "true")),
 
 	Entry("an attempt, prepared", wire.Desired{Approved: true, Upgrade: &managed}, attempt("a-1"), bootstrapped),
-	Entry("an attempt, triggered", wire.Desired{Approved: true, Upgrade: &managedApply}, attempt("a-1"), bootstrapped, pending),
+	Entry("an attempt, triggered", wire.Desired{Approved: true, Upgrade: &managedApply}, bootstrapped, triggered("a-1", thisBoot)),
+	Entry("an attempt, triggered in an earlier boot", wire.Desired{Approved: true, Upgrade: &managed}, bootstrapped,
+		triggered("a-1", &infrav1.HostBoot{BootID: "b-0", Digest: "sha256:1"})),
+	Entry("an attempt, triggered for another image", wire.Desired{Approved: true, Upgrade: &managed}, bootstrapped,
+		triggered("a-1", &infrav1.HostBoot{BootID: "b-1"})),
+	Entry("an attempt, triggered by a manager that names no boot", wire.Desired{Approved: true, Upgrade: &managed}, bootstrapped, triggered("a-1", nil)),
 	Entry("an attempt, with an image that has to be signed as the attempt says", wire.Desired{Approved: true, Upgrade: &wire.Upgrade{
 		Attempt: "a-1", Digest: "sha256:2", Prefetch: "Download", ImageVerification: signedBy, OSVersionManagement: asked("oci://r/os:2"),
 	}}, attempt("a-1"), bootstrapped, edit(func(h *infrav1.ElementalHost) {
@@ -135,7 +151,7 @@ var _ = DescribeTable("What is desired of a host",
 		attempt("a-1"), bootstrapped, label(infrav1.InPlaceUpdateLabel, "pending")),
 	Entry("an attempt, ended", wire.Desired{Approved: true, Upgrade: &managed},
 		attempt("a-1"), bootstrapped, label(infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradeDone)),
-	Entry("an attempt owns the trigger", wire.Desired{Approved: true, Upgrade: &managedApply}, attempt("a-1"), wants("oci://r/os:3"), bootstrapped, pending),
+	Entry("an attempt owns the trigger", wire.Desired{Approved: true, Upgrade: &managedApply}, wants("oci://r/os:3"), bootstrapped, triggered("a-1", thisBoot)),
 	Entry("an attempt before the bootstrap", wire.Desired{Approved: true, Upgrade: &managed}, attempt("a-1"), edit(serves)),
 	Entry("the bootstrap after an attempt", wire.Desired{Approved: true, Bootstrap: true, Upgrade: &managed},
 		attempt("a-1"), edit(serves), reported("a-1", infrav1.HostUpgradeSucceeded)),
@@ -188,7 +204,7 @@ var _ = Describe("The revision of what is desired", func() {
 		seen := map[string]bool{}
 		for _, one := range []string{
 			revision(), revision(serves), revision(label(infrav1.NeedsResetLabel, "true")), revision(wants("oci://r/os:2")),
-			revision(wants("oci://r/os:3")), revision(attempt("a-1")), revision(attempt("a-2")), revision(attempt("a-1"), pending),
+			revision(wants("oci://r/os:3")), revision(attempt("a-1")), revision(attempt("a-2")), revision(triggered("a-1", thisBoot)),
 			revision(func(h *infrav1.ElementalHost) { h.Spec.Approved = false }),
 			revision(attempt("a-1"), func(h *infrav1.ElementalHost) { h.Spec.Upgrade.Digest = "" }),
 		} {

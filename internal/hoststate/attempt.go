@@ -50,6 +50,20 @@ func IdleAttempt(host *infrav1.ElementalHost) string {
 // Unmanaged reports whether an attempt was triggered by a user.
 func Unmanaged(attempt string) bool { return strings.HasPrefix(attempt, manualAttemptPrefix) }
 
+// Triggered reports whether the host has to carry out the attempt in spec.upgrade now: the trigger is set, and is for the boot that the host
+// reports. A trigger for another boot is void, since the node was drained in that one. So is a trigger that names no boot: a manager has
+// written it that did not know the field.
+func Triggered(host *infrav1.ElementalHost) bool {
+	asked := host.Spec.Upgrade
+	return asked != nil && host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending &&
+		asked.TriggeredFor != nil && *asked.TriggeredFor == PresentBoot(host)
+}
+
+// PresentBoot is the boot that the host reports.
+func PresentBoot(host *infrav1.ElementalHost) infrav1.HostBoot {
+	return infrav1.HostBoot{BootID: host.Status.OS.BootID, Digest: host.Status.OS.Digest}
+}
+
 // ManualUpgrades is the number of manual runs that have ended on the host. An invalid annotation counts as none.
 func ManualUpgrades(host *infrav1.ElementalHost) uint64 {
 	ended, err := strconv.ParseUint(host.Annotations[infrav1.ManualUpgradesAnnotation], 10, 32)

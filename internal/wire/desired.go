@@ -54,6 +54,9 @@ type Upgrade struct {
 	Attempt string `json:"attempt"`
 	// Apply is the trigger: write the image, reboot, assess. Without it the host only prepares.
 	Apply bool `json:"apply,omitempty"`
+	// ApplyIn is the boot for which Apply was given: in another one the host does not apply the image. It is nil without Apply, for attempts that
+	// have no ElementalHostUpgrade, and from managers that do not know the field; agents that do not know it ignore it.
+	ApplyIn *Boot `json:"applyIn,omitempty"`
 	// Digest that the image has to have, if another host has resolved it already.
 	Digest string `json:"digest,omitempty"`
 	// ImageVerification that the image has to pass before it is written; nil for none.
@@ -62,6 +65,13 @@ type Upgrade struct {
 	Prefetch string `json:"prefetch,omitempty"`
 	// OSVersionManagement is passed to the OS plugin.
 	OSVersionManagement map[string]json.RawMessage `json:"osVersionManagement,omitempty"`
+}
+
+// Boot identifies a boot of a host.
+type Boot struct {
+	BootID string `json:"bootID"`
+	// Digest of the image that was booted; empty if the OS has none, as one that was installed from media.
+	Digest string `json:"digest,omitempty"`
 }
 
 // Prefetch is an order to fetch an image and to keep it, for attempts that are to come.

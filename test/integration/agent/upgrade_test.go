@@ -66,6 +66,27 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.Boots()).To(HaveLen(2))
 	})
 
+	It("is refused by a host that was rebooted since it was triggered, and is carried out with a trigger for the present boot", func() {
+		triggered := request("a1", m.push("v2", image.OS{}).URI(), true)
+		former := m.last().OS
+		triggered.ApplyIn = &wire.Boot{BootID: former.BootID, Digest: former.Digest}
+		Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
+		Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
+		Eventually(m.last, patience).Should(HaveField("OS.BootID", Equal(lastBoot(m, 2))))
+
+		m.desire(wire.Desired{Upgrade: triggered})
+		Eventually(m.attempt, patience).Should(And(HaveField("Phase", wire.PhaseFetched),
+			HaveField("Message", HavePrefix("not applied: the trigger is for boot "+former.BootID))))
+		Expect(m.finished("elemental", "upgrade")).To(BeZero())
+		Expect(m.Boots()).To(HaveLen(2))
+
+		renewed := *triggered
+		renewed.ApplyIn = &wire.Boot{BootID: m.last().OS.BootID, Digest: m.last().OS.Digest}
+		m.desire(wire.Desired{Upgrade: &renewed})
+		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
+		Expect(m.Boots()).To(HaveLen(3))
+	})
+
 	DescribeTable("falls back, stays on the good snapshot and reports it",
 		func(boot string) {
 			m.upgrade("a1", m.push("v2", image.OS{Boot: boot}))
