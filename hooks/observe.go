@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // bootModes in which a host runs an OS that was installed on it. After a fallback that is passive, and
@@ -128,7 +129,7 @@ func (o *observation) readPin(ctx context.Context, reader client.Reader) error {
 	if err != nil || template == nil {
 		return err
 	}
-	o.pinned = template.Annotations[infrav1.RolloutDigestAnnotation]
+	o.pinned = rollout.PinnedDigest(template.Annotations[infrav1.RolloutDigestAnnotation], o.wanted.image())
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // withoutMachines is an API server that does not list Machines.
@@ -146,7 +147,7 @@ var _ = Describe("UpdateMachine", func() {
 	})
 
 	It("goes by the name of the image where a host reports no digest", func() {
-		w.annotates(infrav1.RolloutDigestAnnotation, "sha256:2")
+		w.annotates(infrav1.RolloutDigestAnnotation, rollout.Pin(newImage, "sha256:2"))
 		w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "active"})
 		Expect(w.call()).To(beDone())
 	})

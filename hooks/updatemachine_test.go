@@ -244,7 +244,15 @@ var _ = Describe("UpdateMachine", func() {
 				w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "recovery"})
 			}),
 			Entry("when the tag has moved since", func() {
-				w.annotates(infrav1.RolloutDigestAnnotation, "sha256:3")
+				w.annotates(infrav1.RolloutDigestAnnotation, rollout.Pin(newImage, "sha256:3"))
+			}),
+			Entry("when the host runs what another image was resolved to", func() {
+				w.annotates(infrav1.RolloutDigestAnnotation, rollout.Pin("oci:registry/os:4", "sha256:4"))
+				w.boots(infrav1.HostOS{ImageURI: "oci:registry/os:4", Digest: "sha256:4", BootMode: "active"})
+			}),
+			Entry("when the host runs a digest of which it is not known what was resolved to it", func() {
+				w.annotates(infrav1.RolloutDigestAnnotation, "sha256:4")
+				w.boots(infrav1.HostOS{ImageURI: "oci:registry/os:4", Digest: "sha256:4", BootMode: "active"})
 			}),
 			Entry("when the recovery system is wanted too, which cannot be seen", func() {
 				template := ownertest.Template(w.namespace, "with-recovery", newImage)

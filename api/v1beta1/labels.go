@@ -176,8 +176,8 @@ const (
 	// RolloutOptionsAnnotation on an ElementalMachineTemplate holds, as JSON, the nodeUpgradeOption
 	// that was in force when its rollout began. Later edits do not change a running rollout.
 	RolloutOptionsAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rollout-options"
-	// RolloutDigestAnnotation on an ElementalMachineTemplate is the image digest that the first host
-	// of its rollout resolved. All further hosts are pinned to it.
+	// RolloutDigestAnnotation on an ElementalMachineTemplate is the digest that the first host of its rollout resolved the image to, as
+	// JSON: {"imageUri": ..., "digest": ...}. All further hosts are pinned to it. For another image it does not count.
 	RolloutDigestAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rollout-digest"
 	// HeldByAnnotation on an ElementalMachineTemplate clone names the ElementalClusterUpgrade that was cancelled before all nodes had begun
 	// that are rolled out to the clone. None of them begins before it is removed, which another ElementalClusterUpgrade for the same OS does.
@@ -202,8 +202,8 @@ const (
 	// as JSON: {"managedOSVersionName": ..., "imageUri": ..., "resourceVersion": ...}. All machines of the template
 	// get this image, even if the ManagedOSVersion changes; remove the annotation to have it looked up again.
 	ResolvedOSVersionAnnotation = "infrastructure.cluster.x-k8s.io/elemental-resolved-os-version"
-	// ResolvedDigestAnnotation on an ElementalClusterUpgrade is the digest that the first host which was ordered to fetch its image has resolved. All
-	// nodes get it, even if the tag moves. It is preserved by "clusterctl move".
+	// ResolvedDigestAnnotation on an ElementalClusterUpgrade is the digest that the first host which was ordered to fetch its image has resolved, as
+	// JSON: {"imageUri": ..., "digest": ...}. All nodes get it, even if the tag moves. It is preserved by "clusterctl move".
 	ResolvedDigestAnnotation = "infrastructure.cluster.x-k8s.io/elemental-resolved-digest"
 	// FeatureGatesAnnotation on the ExtensionConfig asserts that RuntimeSDK and InPlaceUpdates are enabled
 	// if that cannot be read from the Deployments of CAPI. Its value is "enabled".

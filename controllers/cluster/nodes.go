@@ -18,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // target is an OS that nodes of the cluster have to run.
@@ -136,5 +137,5 @@ func desiredOf(ctx context.Context, view *clusterview.View, made *clusterv1.Mach
 	if !found {
 		return desired{os: hoststate.Decode(machine.Spec.OSVersionManagement)}, nil
 	}
-	return desired{os: want.OS, pinned: want.Template.Annotations[infrav1.RolloutDigestAnnotation]}, nil
+	return desired{os: want.OS, pinned: rollout.PinnedDigest(want.Template.Annotations[infrav1.RolloutDigestAnnotation], want.OS.Version.ImageURI)}, nil
 }

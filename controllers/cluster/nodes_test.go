@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 const (
@@ -97,7 +98,9 @@ var _ = Describe("The status line of a cluster", func() {
 		Expect(server.Client.Create(ctx, clone)).To(Succeed())
 		update(ctx, p.deployment, func() { p.deployment.Spec.Template.Spec.InfrastructureRef.Name = clone.Name }, false)
 		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on " + v2Image))
-		update(ctx, clone, func() { clone.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: v2Digest} }, false)
+		update(ctx, clone, func() {
+			clone.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin(v2Image, v2Digest)}
+		}, false)
 		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on sha256:222222222222"))
 
 		By("an attempt")

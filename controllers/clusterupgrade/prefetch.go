@@ -21,6 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
@@ -43,7 +44,9 @@ func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Res
 		return sequence.Wait(retry, "%s", why), err
 	}
 	if o.fetch.Digest != clusterupgrade.Digest(o.upgrade) {
-		annotations.AddAnnotations(o.upgrade, map[string]string{infrav1.ResolvedDigestAnnotation: o.fetch.Digest})
+		annotations.AddAnnotations(o.upgrade, map[string]string{
+			infrav1.ResolvedDigestAnnotation: rollout.Pin(clusterupgrade.Image(o.upgrade), o.fetch.Digest),
+		})
 		return sequence.Wait(soon, "recording digest %s, to which the first host has resolved the image", o.fetch.Digest), nil
 	}
 	if why, err := r.orderImages(ctx, o, hosts); err != nil || why != "" {

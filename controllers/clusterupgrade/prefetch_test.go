@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 var digestB = "sha256:" + strings.Repeat("b", 64)
@@ -44,7 +45,7 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 
 		reports("a", infrav1.HostUpgradeFetching, digestB, "")
 		Expect(w.settle().Digest).To(Equal(digestB))
-		Expect(w.upgrade.Annotations).To(HaveKeyWithValue(infrav1.ResolvedDigestAnnotation, digestB))
+		Expect(w.upgrade.Annotations).To(HaveKeyWithValue(infrav1.ResolvedDigestAnnotation, rollout.Pin(imageB, digestB)))
 		Expect(w.host("a").Spec.Prefetch.Digest).To(Equal(digestB))
 		Expect(w.host("b").Spec.Prefetch.Digest).To(Equal(digestB))
 

@@ -29,6 +29,8 @@ type agent struct {
 	marker infrav1.HostUpgradeStatus
 	// stopAt is the phase that the agent does not get beyond; empty: none.
 	stopAt infrav1.HostUpgradePhase
+	// obeys the digest that it is asked for, as an agent does that finds the image in its repository.
+	obeys bool
 	// silent agents report nothing and see nothing.
 	silent bool
 	// failsAt is the phase in which the attempt fails.
@@ -92,6 +94,9 @@ func (a *agent) advance(ctx context.Context, host *infrav1.ElementalHost) bool {
 		return a.enter(infrav1.HostUpgradeFetching)
 	case a.marker.Phase == infrav1.HostUpgradeFetching:
 		a.marker.Digest = newDigest
+		if a.obeys {
+			a.marker.Digest = cmp.Or(asked.Digest, newDigest)
+		}
 		return a.enter(infrav1.HostUpgradeFetched)
 	case a.marker.Phase == infrav1.HostUpgradeFetched && hoststate.Triggered(host):
 		if a.stopAt == infrav1.HostUpgradeFetched {
@@ -142,7 +147,7 @@ func (a *agent) carryOn(ctx context.Context, host *infrav1.ElementalHost) bool {
 func (a *agent) boot(ctx context.Context, host *infrav1.ElementalHost) {
 	host.Status.OS.BootID += "+"
 	if !a.fallsBack {
-		host.Status.OS.ImageURI, host.Status.OS.Digest, host.Status.OS.Version = newImage, newDigest, "OS v2"
+		host.Status.OS.ImageURI, host.Status.OS.Digest, host.Status.OS.Version = newImage, a.marker.Digest, "OS v2"
 	}
 	a.marker.Phase = infrav1.HostUpgradeAssessing
 	if !a.down {

@@ -71,6 +71,8 @@ func assessHost(o *observation) string {
 	switch {
 	case o.hostReport().Phase == infrav1.HostUpgradeAssessing:
 		return "ElementalHost " + o.host.Name + " is assessing its boot"
+	case o.digest() == "":
+		return "it is not known which digest " + o.upgrade.Spec.ImageURI + " was resolved to for ElementalHost " + o.host.Name
 	case booted.Digest != o.digest():
 		return "ElementalHost " + o.host.Name + " reports image " + booted.Digest + " instead of " + o.digest()
 	}

@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -138,10 +139,15 @@ func (o *observation) digest() string {
 	if o.clusterDigest != "" {
 		return o.clusterDigest
 	}
-	if o.template != nil && o.template.Annotations[infrav1.RolloutDigestAnnotation] != "" {
-		return o.template.Annotations[infrav1.RolloutDigestAnnotation]
+	return cmp.Or(o.pinned(), o.upgrade.Status.Digest)
+}
+
+// pinned is the digest that the rollout resolved the attempt's own image to; empty before.
+func (o *observation) pinned() string {
+	if o.template == nil {
+		return ""
 	}
-	return o.upgrade.Status.Digest
+	return rollout.PinnedDigest(o.template.Annotations[infrav1.RolloutDigestAnnotation], o.upgrade.Spec.ImageURI)
 }
 
 // superseded reports whether the owner of the Machine wants another OS than this attempt's.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // marks are all that an attempt leaves in the world. Those that name the attempt say so by "ours": its
@@ -72,7 +73,8 @@ func (w *world) marks(ctx context.Context) marks {
 		_, found.BlockMove = host.Annotations[infrav1.BlockMoveAnnotation]
 		found.OS = host.Status.OS.Digest
 	}
-	found.Pin = get(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}).Annotations[infrav1.RolloutDigestAnnotation]
+	template := get(ctx, w, templateName, &infrav1.ElementalMachineTemplate{})
+	found.Pin = rollout.PinnedDigest(template.Annotations[infrav1.RolloutDigestAnnotation], newImage)
 	return found
 }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 var _ = Describe("An attempt in a Cluster that is upgraded in an order", func() {
@@ -84,10 +85,10 @@ var _ = Describe("An attempt in a Cluster that is upgraded in an order", func() 
 
 	It("gets the digest that the order has, whatever its rollout was pinned to", func(ctx SpecContext) {
 		begin(ctx, newImage, func(u *infrav1.ElementalClusterUpgrade) {
-			u.Annotations = map[string]string{infrav1.ResolvedDigestAnnotation: newDigest}
+			u.Annotations = map[string]string{infrav1.ResolvedDigestAnnotation: rollout.Pin(newImage, newDigest)}
 		})
 		change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(t *infrav1.ElementalMachineTemplate) {
-			t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: "sha256:moved"}
+			t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin(newImage, "sha256:moved")}
 		})
 		w.drive(ctx, w.isAt(ctx, "Reboot"))
 		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(HaveField("Digest", newDigest))

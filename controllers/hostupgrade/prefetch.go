@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
@@ -31,7 +32,7 @@ func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Res
 	return sequence.Done(), nil
 }
 
-// pin records the digest, unless another host of the rollout, or of the cluster's upgrade, was first.
+// pin records the digest, unless another host of the rollout, or of the cluster's upgrade, was first. A pin for another image is replaced.
 func (r *Reconciler) pin(ctx context.Context, o *observation, digest string) error {
 	digest = cmp.Or(o.clusterDigest, digest)
 	if digest == "" {
@@ -48,14 +49,14 @@ func (r *Reconciler) pinTemplate(ctx context.Context, o *observation, digest str
 	if o.template == nil {
 		return nil
 	}
-	if known := o.template.Annotations[infrav1.RolloutDigestAnnotation]; known == digest || known != "" && o.clusterDigest == "" {
+	if known := o.pinned(); known == digest || known != "" && o.clusterDigest == "" {
 		return nil
 	}
 	before := o.template.DeepCopy()
 	if o.template.Annotations == nil {
 		o.template.Annotations = map[string]string{}
 	}
-	o.template.Annotations[infrav1.RolloutDigestAnnotation] = digest
+	o.template.Annotations[infrav1.RolloutDigestAnnotation] = rollout.Pin(o.upgrade.Spec.ImageURI, digest)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, o.template, patch); err != nil {
 		return fmt.Errorf("pinning the rollout of ElementalMachineTemplate %s to its digest: %w", o.template.Name, err)

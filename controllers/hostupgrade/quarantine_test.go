@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 const otherCluster = "other-cluster"
@@ -28,7 +29,7 @@ func pinned(ctx context.Context) *world {
 	GinkgoHelper()
 	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 	change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(t *infrav1.ElementalMachineTemplate) {
-		t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: newDigest}
+		t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin(newImage, newDigest)}
 	})
 	return w
 }

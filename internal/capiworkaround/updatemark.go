@@ -117,12 +117,13 @@ type marks struct {
 	overtaken bool
 }
 
-// pinned is the digest that the rollout resolved the image to, if it did.
+// pinned is the digest that the rollout resolved the machine's image to, if it did.
 func (m marks) pinned() string {
-	if m.Template == nil {
+	image, isAsked := osversion.Image(m.Machine.Spec.OSVersionManagement)
+	if m.Template == nil || !isAsked {
 		return ""
 	}
-	return m.Template.Annotations[infrav1.RolloutDigestAnnotation]
+	return rollout.PinnedDigest(m.Template.Annotations[infrav1.RolloutDigestAnnotation], image)
 }
 
 // lost reports whether the update of a Machine has not come to its end, and nothing says so any more.

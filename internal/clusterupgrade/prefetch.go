@@ -4,6 +4,7 @@
 package clusterupgrade
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // MaxFetching is how many hosts fetch the image at a time: their registry and their network serve others, too.
@@ -55,9 +57,11 @@ const (
 	unable
 )
 
-// OrderID identifies the image orders of an upgrade. It stays the same when "clusterctl move" recreates the upgrade.
+// OrderID identifies the orders of an upgrade's image. It stays the same when "clusterctl move" recreates the upgrade, and is another one for
+// another image: what a host reports of an order is about the image that it was first given for it.
 func OrderID(upgrade *infrav1.ElementalClusterUpgrade) string {
-	return fmt.Sprintf("%s/%s", shortName(upgrade.Name), createdAt(upgrade).UTC().Format(time.RFC3339))
+	image := sha256.Sum256([]byte(Image(upgrade)))
+	return fmt.Sprintf("%s/%s/%x", shortName(upgrade.Name), createdAt(upgrade).UTC().Format(time.RFC3339), image[:4])
 }
 
 // shortName bounds the length of an id.
@@ -68,9 +72,10 @@ func IsOrderOf(upgrade *infrav1.ElementalClusterUpgrade, order *infrav1.HostPref
 	return order != nil && Image(upgrade) != "" && osversion.SameImage(order.ImageURI, Image(upgrade))
 }
 
-// Digest that all nodes of an upgrade get; empty until a host has resolved its image.
+// Digest that all nodes of an upgrade get; empty until a host has resolved its image. One that another image was resolved to does not
+// count: whoever removes what a ManagedOSVersion was looked up to has it looked up again.
 func Digest(upgrade *infrav1.ElementalClusterUpgrade) string {
-	return upgrade.Annotations[infrav1.ResolvedDigestAnnotation]
+	return rollout.PinnedDigest(upgrade.Annotations[infrav1.ResolvedDigestAnnotation], Image(upgrade))
 }
 
 // Prefetch decides what stage Prefetch does next. Hosts are those of the Cluster, by name. Until a host has resolved the image one is ordered at a

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 const (
@@ -31,7 +32,7 @@ func nodesToFetch(digest string, states ...clusterupgrade.State) *fetchWorld {
 	w := &fetchWorld{plan: plan([]clusterupgrade.Pool{pool("a", "a", states...)}), hosts: map[string]*infrav1.ElementalHost{}}
 	w.plan.Upgrade.Spec.OSVersion.ImageURI = "oci://r/os:2"
 	if digest != "" {
-		w.plan.Upgrade.Annotations = map[string]string{infrav1.ResolvedDigestAnnotation: digest}
+		w.plan.Upgrade.Annotations = map[string]string{infrav1.ResolvedDigestAnnotation: rollout.Pin("oci://r/os:2", digest)}
 	}
 	for i := range w.plan.Pools[0].Members {
 		name := fmt.Sprintf("h-%d", i+1)
