@@ -89,6 +89,7 @@ type TemplateOwner struct {
 // +kubebuilder:printcolumn:name="Machines",type="integer",JSONPath=".status.machines",description="Machines of the owners"
 // +kubebuilder:printcolumn:name="UpToDate",type="integer",JSONPath=".status.upToDateMachines",description="Machines that run the OS image"
 // +kubebuilder:printcolumn:name="RolledOut",type="string",JSONPath=".status.conditions[?(@.type=='RolledOut')].status",description="Whether all Machines run the OS image"
+// +kubebuilder:printcolumn:name="CloneOf",type="string",JSONPath=".metadata.labels['infrastructure\\.cluster\\.x-k8s\\.io/elemental-source-template']",description="Template to edit instead, if this is a clone that a rollout has made"
 // +kubebuilder:printcolumn:name="Clone",type="string",JSONPath=".status.currentClone",description="Clone that the owners refer to",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Blocked",type="string",JSONPath=".status.conditions[?(@.type=='RolloutBlocked')].message",description="Why the content cannot be rolled out in place; empty if it can"

@@ -168,7 +168,8 @@ const (
 	// MachineDeployment that is paused while its reference is changed. The name of the
 	// ElementalMachineTemplate follows. A pause with any other value belongs to another party and is never removed.
 	RolloutHoldPrefix = "infrastructure.cluster.x-k8s.io/elemental-rollout-of="
-	// SourceTemplateLabel on an ElementalMachineTemplate clone names the template of which it is a clone.
+	// SourceTemplateLabel on an ElementalMachineTemplate marks it as a clone, and names the template of which it is one: a hash of the name
+	// if that is longer than the value of a label. An annotation with the same key has the name. Neither can be changed.
 	SourceTemplateLabel = "infrastructure.cluster.x-k8s.io/elemental-source-template"
 	// RolledOutHashAnnotation on an ElementalMachineTemplate is the hash of the content that its
 	// owners were last pointed to. A template whose hash differs has not been rolled out yet.

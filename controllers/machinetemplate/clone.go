@@ -66,6 +66,7 @@ func newClone(seen *observation, name string, cluster *clusterv1.Cluster, option
 			Annotations: map[string]string{
 				infrav1.RolledOutHashAnnotation:  seen.hash,
 				infrav1.RolloutOptionsAnnotation: options,
+				infrav1.SourceTemplateLabel:      seen.template.Name,
 			},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: clusterv1.GroupVersion.String(),

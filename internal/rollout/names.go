@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -53,6 +54,11 @@ func UpgradeName(machine, template, osHash string) string {
 func IsClone(template client.Object) bool {
 	_, found := template.GetLabels()[infrav1.SourceTemplateLabel]
 	return found
+}
+
+// SourceName is the name of the ElementalMachineTemplate of which one is a clone. The label has a hash of a name that is too long for it.
+func SourceName(clone client.Object) string {
+	return cmp.Or(clone.GetAnnotations()[infrav1.SourceTemplateLabel], clone.GetLabels()[infrav1.SourceTemplateLabel])
 }
 
 // LabelValue converts a name to the value of a label: the name itself, or a hash if it is too long.
