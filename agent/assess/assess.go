@@ -20,6 +20,8 @@ const (
 	cmdlineFile = "/proc/cmdline"
 	// healthCheck on the kernel's command line enables the toolkit's assessment.
 	healthCheck = "elemental.health_check"
+	// waitsForToolkit is the reason while that has no result, which is no failure.
+	waitsForToolkit = "waiting for the toolkit's boot assessment"
 )
 
 // own are the agent's checks of a boot, unless they do not apply.
@@ -50,15 +52,16 @@ func Boot(ctx context.Context, host *system.Host, question Question) (Verdict, e
 			})
 			return verdict, err
 		}
+		found.excuse(question.Before)
 		verdict.Include(check.name, found, host.Clock.Now())
 	}
 	return verdict, nil
 }
 
 // Checks runs the user's checks, which are for a boot that is good otherwise. With an error it returns the results so far.
-func Checks(ctx context.Context, host *system.Host) (Verdict, error) {
+func Checks(ctx context.Context, host *system.Host, before UnitStates) (Verdict, error) {
 	verdict := Verdict{State: Good}
-	err := userChecks(ctx, host, &verdict)
+	err := userChecks(ctx, host, before, &verdict)
 	return verdict, err
 }
 
@@ -77,7 +80,7 @@ func toolkit(ctx context.Context, host *system.Host, _ Question, verdict *Verdic
 	case states[0] == "failed":
 		verdict.add(Bad, "the toolkit's boot assessment failed")
 	case states[0] == "activating", states[0] != "active" && onTrial:
-		verdict.add(Undecided, "waiting for the toolkit's boot assessment")
+		verdict.add(Undecided, waitsForToolkit)
 	}
 	return nil
 }
@@ -87,35 +90,48 @@ func units(ctx context.Context, host *system.Host, question Question, verdict *V
 	if err != nil {
 		return err
 	}
-	failed = slices.DeleteFunc(failed, func(unit string) bool {
-		return unit == ToolkitUnit || slices.Contains(question.Before.Failed, unit)
-	})
-	if len(failed) > 0 {
-		verdict.add(Bad, "units failed that had not failed before: "+strings.Join(failed, ", "))
+	before := map[string]bool{ToolkitUnit: true}
+	for _, unit := range question.Before.Failed {
+		before[identity(unit)] = true
+	}
+	failed = slices.DeleteFunc(failed, func(unit string) bool { return before[identity(unit)] })
+	ofOS, others, err := sortOut(ctx, host, failed, false)
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		verdict.warn("units failed that are no part of the OS: " + some(others))
+	}
+	if len(ofOS) > 0 {
+		verdict.add(Bad, "units failed that had not failed before: "+some(ofOS))
 	}
 	return nil
 }
 
-// jobs: a unit that is still to be started may fail, or take others down. Two kinds of jobs are not part of the boot, and would keep it from
-// ever being good: those that were not pending at the previous assessment, and those of units triggered by a timer, such as a backup that
-// was due while the host was down. The toolkit's unit has a check of its own.
+// jobs: a unit that is still to be started may fail, or take others down. Three kinds of jobs are not part of the boot, and would keep it
+// from ever being good: those that were not pending at the previous assessment, those of units triggered by a timer, such as a backup that
+// was due while the host was down, and those of units that are no part of the OS. The toolkit's unit has a check of its own.
 func jobs(ctx context.Context, host *system.Host, question Question, verdict *Verdict) error {
 	pending, err := pendingJobs(ctx, host)
 	if err != nil {
 		return err
 	}
 	verdict.Jobs = []string{}
+	before := map[string]bool{}
+	for _, what := range question.Before.Jobs {
+		before[sameJob(what)] = true
+	}
 	pending = slices.DeleteFunc(pending, func(each job) bool {
 		verdict.Jobs = append(verdict.Jobs, each.id)
 		hasJustBegun := question.Seen != nil && !slices.Contains(question.Seen, each.id)
-		return hasJustBegun || each.unit == ToolkitUnit || slices.Contains(question.Before.Jobs, each.what())
+		return hasJustBegun || each.unit == ToolkitUnit || before[sameJob(each.what())]
 	})
-	waiting, err := withoutTimers(ctx, host, pending)
+	waiting, err := ofBoot(ctx, host, pending)
 	if err != nil {
 		return err
 	}
 	if len(waiting) > 0 {
-		verdict.add(Undecided, "systemd jobs are pending: "+strings.Join(whats(waiting), ", "))
+		verdict.add(Undecided, "systemd jobs are pending: "+some(whats(waiting)))
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ const (
 	askKubelet = "systemctl is-active kubelet.service"
 	askFailed  = "systemctl list-units --state=failed"
 	askJobs    = "systemctl list-jobs"
-	askTrigger = "systemctl show --property=Id,TriggeredBy -- "
+	askUnits   = "systemctl show --property=Id,LoadState,FragmentPath,Transient,TriggeredBy -- "
 )
 
 var _ = Describe("The assessment of a boot", func() {
@@ -51,7 +51,7 @@ var _ = Describe("The assessment of a boot", func() {
 		runner.Say(askKubelet, "inactive\nactive\ninactive\n")
 		runner.Say(askFailed, "")
 		runner.Say(askJobs, "")
-		runner.Say(askTrigger, "")
+		runner.Say(askUnits, "")
 		runProcess(host, "812", "kubelet", "S", "100", "/usr/bin/kubelet", "--healthz-port=0")
 	})
 
@@ -94,6 +94,60 @@ var _ = Describe("The assessment of a boot", func() {
 		Entry("nobody asked", assess.Question{IgnoreUnits: true}, assess.Good, nil),
 	)
 
+	DescribeTable("knows a unit by what it is in every boot", func(before, after string, state assess.State) {
+		runner.Say(askFailed, after+" loaded failed failed A unit\n")
+		question := assess.Question{Before: assess.UnitStates{Failed: []string{before}}}
+		Expect(assess.Boot(ctx, host, question)).To(HaveField("State", state))
+	},
+		Entry("a user's manager", "user@1000.service", "user@1000.service", assess.Good),
+		Entry("another user's", "user@1000.service", "user@1001.service", assess.Bad),
+		Entry("another terminal", "getty@tty1.service", "getty@tty2.service", assess.Bad),
+		Entry("another cluster of a database", "postgresql@14-main.service", "postgresql@15-main.service", assess.Bad),
+		Entry("another disk", `systemd-fsck@dev-disk-by\x2duuid-0a1b2c3d4e5f.service`, `systemd-fsck@dev-disk-by\x2duuid-0a1b2c3d4e60.service`, assess.Bad),
+		Entry("a device, by the number that it has in this boot", "lvm2-pvscan@8:2.service", "lvm2-pvscan@259:3.service", assess.Good),
+		Entry("a device of another template", "lvm2-pvscan@8:2.service", "other@8:2.service", assess.Bad),
+	)
+
+	DescribeTable("does not judge by what is no part of the OS", func(unit, shown string) {
+		runner.Say(askFailed, unit+" loaded failed failed A unit\n")
+		runner.Say(askUnits+unit, shown)
+		Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", assess.Good), HaveField("Reasons", BeEmpty()),
+			HaveField("Warnings", []string{"units failed that are no part of the OS: " + unit})))
+		runner.Say(askFailed, "")
+		runner.Say(askJobs, "7 "+unit+" start running\n")
+		Expect(assess.Boot(ctx, host, node)).To(HaveField("State", assess.Good), "its job is not waited for either")
+	},
+		Entry("the handler of a core dump", "systemd-coredump@12-3456-0.service", ""),
+		Entry("the same, as systemd has named it since it knows cookies", "systemd-coredump@0-812-3456_7890-0.service", ""),
+		Entry("a process that reads it", "drkonqi-coredump-processor@12-3456-0.service", ""),
+		Entry("a connection", "sshd@3-192.0.2.1:22-192.0.2.9:51234.service", ""),
+		Entry("a connection by IPv6", "sshd@3-812-2001:db8::1:22-2001:db8::9:51234.service", ""),
+		Entry("a connection of a process elsewhere", "varlink@3-unknown.service", ""),
+		Entry("what a program has started", "run-u123.service", "Id=run-u123.service\nLoadState=loaded\nFragmentPath=/run/systemd/transient/run-u123.service\nTransient=yes\nTriggeredBy=\n"),
+		Entry("a container", "cri-containerd-0123456789abcdef.scope", "Transient=yes\nId=cri-containerd-0123456789abcdef.scope\n"),
+		Entry("a mount of a Pod", "var-lib-kubelet-pods-1.mount", "Id=var-lib-kubelet-pods-1.mount\nLoadState=loaded\nFragmentPath=\nTransient=no\n"),
+	)
+
+	DescribeTable("judges by what has a file of its own", func(shown string) {
+		runner.Say(askFailed, "a.service loaded failed failed A\n")
+		runner.Say(askUnits+"a.service", shown)
+		Expect(assess.Boot(ctx, host, node)).To(HaveField("State", assess.Bad))
+	},
+		Entry("in the image", "Id=a.service\nLoadState=loaded\nFragmentPath=/usr/lib/systemd/system/a.service\nTransient=no\n"),
+		Entry("that cannot be read", "Id=a.service\nLoadState=bad-setting\nFragmentPath=\nTransient=no\n"),
+		Entry("of which nothing is known", ""),
+	)
+
+	It("names some units of many", func() {
+		lines := ""
+		for i := range 12 {
+			lines += fmt.Sprintf("u%02d.service loaded failed failed A\n", i)
+		}
+		runner.Say(askFailed, lines)
+		Expect(assess.Boot(ctx, host, node)).To(HaveField("Reasons", []string{"units failed that had not failed before: " +
+			"u00.service, u01.service, u02.service, u03.service, u04.service, u05.service, u06.service, u07.service and 4 more"}))
+	})
+
 	It("prefers a certain failure to waiting, and names both", func() {
 		runner.Say(askToolkit, "activating")
 		runner.Say(askFailed, "a.service loaded failed failed A\n")
@@ -110,7 +164,7 @@ var _ = Describe("The assessment of a boot", func() {
 		runner.Say(passes, "")
 		runner.Fail(fails, 1, "first\nthe disk is slow\n")
 		runner.Fail(warns, 2, "")
-		verdict, err := assess.Checks(ctx, host)
+		verdict, err := assess.Checks(ctx, host, assess.UnitStates{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(verdict).To(And(HaveField("State", assess.Bad), HaveField("Reasons", []string{"required check 20-fails failed: the disk is slow"}),
 			HaveField("Warnings", []string{"wanted check 10-warns failed: exit code 2"})))
@@ -121,13 +175,13 @@ var _ = Describe("The assessment of a boot", func() {
 	It("names all required checks that fail", func() {
 		runner.Fail(write(assess.RequiredDir+"/10-disk", "", 0o755), 1, "slow")
 		runner.Fail(write(assess.RequiredDir+"/20-net", "", 0o755), 1, "down")
-		Expect(assess.Checks(ctx, host)).To(HaveField("Reasons", []string{"required check 10-disk failed: slow", "required check 20-net failed: down"}))
+		Expect(assess.Checks(ctx, host, assess.UnitStates{})).To(HaveField("Reasons", []string{"required check 10-disk failed: slow", "required check 20-net failed: down"}))
 	})
 
 	It("only warns of wanted checks", func() {
 		warns := write(assess.WantedDir+"/10-warns", "", 0o755)
 		runner.Fail(warns, 1, "hm")
-		Expect(assess.Checks(ctx, host)).To(And(HaveField("State", assess.Good), HaveField("Warnings", HaveLen(1))))
+		Expect(assess.Checks(ctx, host, assess.UnitStates{})).To(And(HaveField("State", assess.Good), HaveField("Warnings", HaveLen(1))))
 	})
 
 	It("comes after the user's programs before the upgrade, of which the first that fails is the last", func() {
@@ -165,9 +219,15 @@ var _ = Describe("The assessment of a boot", func() {
 		Entry("unless nobody asked", assess.Question{IgnoreUnits: true, Before: node.Before}, assess.Good, nil),
 	)
 
+	It("does not wait for what it had to do before for a device that has another number now", func() {
+		runner.Say(askJobs, "9 lvm2-pvscan@259:3.service start running\n")
+		question := assess.Question{Before: assess.UnitStates{Jobs: []string{"start lvm2-pvscan@8:2.service"}}}
+		Expect(assess.Boot(ctx, host, question)).To(HaveField("State", assess.Good))
+	})
+
 	It("does not wait for what a timer has started, however long that takes", func() {
 		runner.Say(askJobs, "9 -.mount start waiting\n12 backup.service start running\n13 notify.service start waiting\n14 sock.service start running\n")
-		runner.Say(askTrigger+"-.mount backup.service notify.service sock.service",
+		runner.Say(askUnits+"-.mount backup.service notify.service sock.service",
 			"Id=-.mount\nTriggeredBy=\n\nId=backup.service\nTriggeredBy=backup.path backup.timer\n\n"+
 				"TriggeredBy=daily.timer\nId=notify.service\n\nId=sock.service\nTriggeredBy=sock.socket\n")
 		for _, seen := range [][]string{nil, {"9", "12", "13", "14"}} {
@@ -176,7 +236,7 @@ var _ = Describe("The assessment of a boot", func() {
 				HaveField("Reasons", []string{"systemd jobs are pending: start -.mount, start sock.service"})))
 		}
 		runner.Say(askJobs, "12 backup.service start running\n")
-		runner.Say(askTrigger+"backup.service", "Id=backup.service\nTriggeredBy=backup.timer\n")
+		runner.Say(askUnits+"backup.service", "Id=backup.service\nTriggeredBy=backup.timer\n")
 		Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", assess.Good), HaveField("Jobs", []string{"12"})))
 	})
 
@@ -186,7 +246,7 @@ var _ = Describe("The assessment of a boot", func() {
 		Expect(assess.Boot(ctx, host, assess.Question{Before: assess.UnitStates{Jobs: []string{"start a.service"}}})).To(HaveField("State", assess.Good))
 		runner.Say(askJobs, "7 elemental-boot-assessment.service start running\n")
 		Expect(assess.Boot(ctx, host, node)).To(HaveField("State", assess.Good), "the toolkit's check waits for it")
-		Expect(runner.Calls()).NotTo(ContainElement(HavePrefix(askTrigger)))
+		Expect(runner.Calls()).NotTo(ContainElement(HavePrefix(askUnits)))
 
 		jobs, shown := "", ""
 		for i := range 65 {
@@ -194,10 +254,10 @@ var _ = Describe("The assessment of a boot", func() {
 			shown += fmt.Sprintf("Id=unit-%02d.service\nTriggeredBy=unit.timer\n\n", i)
 		}
 		runner.Say(askJobs, jobs)
-		runner.Say(askTrigger, shown[:strings.Index(shown, "Id=unit-64")])
+		runner.Say(askUnits, shown[:strings.Index(shown, "Id=unit-64")])
 		Expect(assess.Boot(ctx, host, node)).To(And(HaveField("State", assess.Undecided),
 			HaveField("Reasons", []string{"systemd jobs are pending: start unit-64.service"})))
-		asked := slices.DeleteFunc(runner.Calls(), func(call string) bool { return !strings.HasPrefix(call, askTrigger) })
+		asked := slices.DeleteFunc(runner.Calls(), func(call string) bool { return !strings.HasPrefix(call, askUnits) })
 		Expect(asked).To(ConsistOf(HaveSuffix(" unit-63.service")))
 	})
 
@@ -216,7 +276,7 @@ var _ = Describe("The assessment of a boot", func() {
 	It("runs what can be run", func() {
 		write(assess.RequiredDir+"/README", "not a check", 0o644)
 		Expect(os.Mkdir(host.Path(assess.RequiredDir+"/old"), 0o755)).To(Succeed())
-		Expect(assess.Checks(ctx, host)).To(HaveField("State", assess.Good))
+		Expect(assess.Checks(ctx, host, assess.UnitStates{})).To(HaveField("State", assess.Good))
 		Expect(runner.Calls()).To(BeEmpty())
 	})
 
@@ -245,8 +305,8 @@ var _ = Describe("The assessment of a boot", func() {
 		Expect(err).To(MatchError(ContainSubstring("no bus")))
 		runner.Say(askToolkit, "active\n")
 		runner.Say(askJobs, "7 a.service start running\n")
-		runner.Fail(askTrigger, 1, "no answer")
+		runner.Fail(askUnits, 1, "no answer")
 		_, err = assess.Boot(ctx, host, node)
-		Expect(err).To(MatchError(And(HavePrefix("asking what triggers units: "), ContainSubstring("no answer"))))
+		Expect(err).To(MatchError(And(HavePrefix("asking what units are: "), ContainSubstring("no answer"))))
 	})
 })

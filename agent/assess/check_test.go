@@ -48,7 +48,7 @@ var _ = Describe("What a check found", func() {
 	DescribeTable("is told of a program", func(result system.Result, fails error, want wire.Check) {
 		program(assess.WantedDir, "10-x")
 		host.Runner = ending(func(context.Context) (system.Result, error) { return result, fails })
-		verdict, err := assess.Checks(context.Background(), host)
+		verdict, err := assess.Checks(context.Background(), host, assess.UnitStates{})
 		Expect(err).NotTo(HaveOccurred())
 		want.Name, want.Since = "wanted.d/10-x", at
 		Expect(verdict.Checks).To(Equal([]wire.Check{want}))
@@ -87,7 +87,7 @@ var _ = Describe("What a check found", func() {
 			}
 			return system.Result{}, nil
 		})
-		verdict, err := assess.Checks(ctx, host)
+		verdict, err := assess.Checks(ctx, host, assess.UnitStates{})
 		Expect(err).To(MatchError(context.Canceled))
 		Expect(verdict.Checks).To(Equal([]wire.Check{
 			{Name: "required.d/10-good", Verdict: wire.CheckPassed, Since: at, ExitCode: code(0)},
@@ -102,7 +102,7 @@ var _ = Describe("What a check found", func() {
 			runs++
 			return system.Result{ExitCode: 2 - min(runs, 2)}, nil
 		})
-		Expect(assess.Checks(context.Background(), host)).To(HaveField("Checks", []wire.Check{
+		Expect(assess.Checks(context.Background(), host, assess.UnitStates{})).To(HaveField("Checks", []wire.Check{
 			{Name: "required.d/10-late", Verdict: wire.CheckPassed, Since: at.Add(10 * time.Second), ExitCode: code(0)},
 		}))
 	})

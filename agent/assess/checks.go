@@ -31,23 +31,33 @@ const (
 	betweenTries = 10 * time.Second
 )
 
-func userChecks(ctx context.Context, host *system.Host, verdict *Verdict) error {
-	required, err := runAll(ctx, host, programs{directory: RequiredDir, tries: requiredTries, timeout: CheckTimeout})
-	for _, each := range required {
-		verdict.Checks = append(verdict.Checks, each.check)
-		if each.reason != "" {
-			verdict.add(Bad, "required check "+each.failure())
-		}
-	}
-	if err != nil {
+func userChecks(ctx context.Context, host *system.Host, before UnitStates, verdict *Verdict) error {
+	if err := requiredChecks(ctx, host, before, verdict); err != nil {
 		return err
 	}
 	wanted, err := runAll(ctx, host, programs{directory: WantedDir, tries: 1, timeout: CheckTimeout})
 	for _, each := range wanted {
 		verdict.Checks = append(verdict.Checks, each.check)
 		if each.reason != "" {
-			verdict.Warnings = append(verdict.Warnings, "wanted check "+each.failure())
+			verdict.warn("wanted check " + each.failure())
 		}
+	}
+	return err
+}
+
+func requiredChecks(ctx context.Context, host *system.Host, before UnitStates, verdict *Verdict) error {
+	required, err := runAll(ctx, host, programs{directory: RequiredDir, tries: requiredTries, timeout: CheckTimeout})
+	for _, each := range required {
+		reason := "required check " + each.failure()
+		switch {
+		case each.reason == "":
+		case isAmong(before.Failing, reason):
+			each.check.Verdict = wire.CheckFailedBefore
+			verdict.warn(excused + reason)
+		default:
+			verdict.add(Bad, reason)
+		}
+		verdict.Checks = append(verdict.Checks, each.check)
 	}
 	return err
 }

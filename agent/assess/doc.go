@@ -7,6 +7,10 @@
 // The kubelet passes if its unit is active, one of its processes runs, and it answers at the address in its own configuration. The
 // caller verifies that a boot stays good with the same kubelet, by calling again and comparing Verdict.Kubelet.
 //
+// What an upgrade has not changed does not judge it. Boot and Checks compare with what Before found of the former OS: a check that fails for
+// the same reason is a warning, since going back would not mend it. A unit or a job is the same if its name is, without the numbers that a
+// device has in one boot. Units that are no part of the OS, such as those for connections, core dumps and containers, judge no boot.
+//
 // User checks are executables in
 //
 //	/etc/elemental/agent/assess/required.d   each has to exit with 0

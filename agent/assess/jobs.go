@@ -13,14 +13,16 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// maxTriggers is the maximum number of units whose triggers are queried at once. With more pending jobs the host is still booting, and the
-// rest count.
-const maxTriggers = 64
-
 // job is a pending job of systemd: its number, unique within a boot, the unit, and "start" or the like.
 type job struct{ id, unit, kind string }
 
 func (j job) what() string { return j.kind + " " + j.unit }
+
+// sameJob is what a job does without what differs between boots.
+func sameJob(what string) string {
+	kind, unit, _ := strings.Cut(what, " ")
+	return kind + " " + identity(unit)
+}
 
 // whats is never nil, since nil means unknown.
 func whats(jobs []job) []string {
@@ -48,38 +50,12 @@ func pendingJobs(ctx context.Context, host *system.Host) ([]job, error) {
 	return pending, nil
 }
 
-// withoutTimers drops jobs of units that a timer triggers. It queries all of them at once.
-func withoutTimers(ctx context.Context, host *system.Host, jobs []job) ([]job, error) {
-	if len(jobs) == 0 {
-		return nil, nil
-	}
+// ofBoot returns the jobs that are part of the boot: those of units of the OS that no timer triggers.
+func ofBoot(ctx context.Context, host *system.Host, jobs []job) ([]job, error) {
 	var names []string
-	for _, each := range jobs[:min(len(jobs), maxTriggers)] {
+	for _, each := range jobs {
 		names = append(names, each.unit)
 	}
-	// A name may begin with a dash, as -.mount does.
-	args := append([]string{"show", "--property=Id,TriggeredBy", "--"}, names...)
-	output, err := system.Check(ctx, host.Runner, "systemctl", args...)
-	if err != nil {
-		return nil, fmt.Errorf("asking what triggers units: %w", err)
-	}
-	timed := triggeredByTimer(output)
-	return slices.DeleteFunc(jobs, func(each job) bool { return slices.Contains(timed, each.unit) }), nil
-}
-
-// triggeredByTimer parses the output of "systemctl show": units are separated by an empty line, and properties are in any order.
-func triggeredByTimer(shown string) []string {
-	var timed []string
-	for block := range strings.SplitSeq(shown, "\n\n") {
-		properties := map[string]string{}
-		for line := range strings.Lines(block) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-			properties[name] = value
-		}
-		isTimer := func(unit string) bool { return strings.HasSuffix(unit, ".timer") }
-		if slices.ContainsFunc(strings.Fields(properties["TriggeredBy"]), isTimer) {
-			timed = append(timed, properties["Id"])
-		}
-	}
-	return timed
+	ofOS, _, err := sortOut(ctx, host, names, true)
+	return slices.DeleteFunc(jobs, func(each job) bool { return !slices.Contains(ofOS, each.unit) }), err
 }

@@ -28,7 +28,7 @@ const (
 type Question struct {
 	// Bootstrapped is whether the host is a node, so that a kubelet has to run.
 	Bootstrapped bool
-	// Before are the states of units before the upgrade: what had failed is not held against it, and a default route has to be there again.
+	// Before is what was found before the upgrade: what had failed is a warning, and a default route has to be there again.
 	Before UnitStates
 	// IgnoreUnits ignores failed and pending units.
 	IgnoreUnits bool
@@ -36,7 +36,7 @@ type Question struct {
 	Seen []string
 }
 
-// UnitStates are failed units and pending jobs of systemd, and what they have achieved.
+// UnitStates are failed units and pending jobs of systemd, what they have achieved, and which checks fail.
 type UnitStates struct {
 	// Failed units, sorted.
 	Failed []string `json:"failed,omitempty"`
@@ -44,6 +44,8 @@ type UnitStates struct {
 	Jobs []string `json:"jobs"`
 	// Routed is whether there is a default route; false if unknown.
 	Routed bool `json:"routed,omitempty"`
+	// Failing are the reasons for which other checks fail, sorted; empty if unknown.
+	Failing []string `json:"failing,omitempty"`
 }
 
 // Verdict on a boot.
@@ -59,6 +61,9 @@ type Verdict struct {
 	Jobs []string
 	// Checks that were run, in order.
 	Checks []wire.Check
+
+	// failedBefore is whether it is good only because its reasons were there before the upgrade.
+	failedBefore bool
 }
 
 // checkVerdicts maps the state of a check to its verdict.
@@ -69,13 +74,16 @@ func (v *Verdict) Include(name string, found Verdict, at time.Time) {
 	for _, reason := range found.Reasons {
 		v.add(found.State, reason)
 	}
+	v.warn(found.Warnings...)
 	v.Kubelet += found.Kubelet
 	if found.Jobs != nil {
 		v.Jobs = found.Jobs
 	}
-	v.Checks = append(v.Checks, wire.Check{
-		Name: name, Verdict: checkVerdicts[found.State], Since: second(at), Output: tail(strings.Join(found.Reasons, "\n")),
-	})
+	check := wire.Check{Name: name, Verdict: checkVerdicts[found.State], Since: second(at), Output: tail(strings.Join(found.Reasons, "\n"))}
+	if found.failedBefore {
+		check.Verdict, check.Output = wire.CheckFailedBefore, tail(strings.Join(found.Warnings, "\n"))
+	}
+	v.Checks = append(v.Checks, check)
 }
 
 // Message returns the reasons and warnings in one line.
@@ -101,4 +109,9 @@ func (v *Verdict) add(state State, reason string) {
 	}
 	v.Reasons = append(v.Reasons, reason)
 	slices.Sort(v.Reasons)
+}
+
+func (v *Verdict) warn(warnings ...string) {
+	v.Warnings = append(v.Warnings, warnings...)
+	slices.Sort(v.Warnings)
 }

@@ -48,12 +48,13 @@ type Plugin interface {
 
 	// Assess assesses the running boot once, without the user's checks.
 	Assess(ctx context.Context, question assess.Question) (assess.Verdict, error)
-	// Check runs the user's checks. They are run when everything else has passed.
-	Check(ctx context.Context) (assess.Verdict, error)
+	// Check runs the user's checks. They are run when everything else has passed. A required check that failed before is a warning.
+	Check(ctx context.Context, before assess.UnitStates) (assess.Verdict, error)
 	// BeforeUpgrade runs the user's pre-upgrade programs, up to the first that fails, for which the verdict is Bad.
 	BeforeUpgrade(ctx context.Context) (assess.Verdict, error)
-	// Units returns the services that have failed or are still to be started, and whether the host has a default route.
-	Units(ctx context.Context) (assess.UnitStates, error)
+	// Before assesses the running boot before an upgrade, to compare the next one with it: the services that have failed or are still to be
+	// started, whether the host has a default route, and the checks that fail. A kubelet has to run if the host is bootstrapped.
+	Before(ctx context.Context, bootstrapped bool) (assess.UnitStates, error)
 	// Reboot does not return before the host goes down, and then with the context's error. It fails when
 	// the host does not go down.
 	Reboot(ctx context.Context) error

@@ -40,9 +40,9 @@ func (m *Machine) trigger(ctx, preparing context.Context, want *wire.Upgrade) (b
 	if err := m.download(preparing, wanted); err != nil {
 		return m.ended(preparing, err)
 	}
-	units, err := m.Plugin.Units(ctx)
+	before, err := m.Plugin.Before(preparing, m.Bootstrapped())
 	if err != nil {
-		return false, err
+		return m.ended(preparing, err)
 	}
 	verdict, err := m.Plugin.BeforeUpgrade(preparing)
 	if err != nil || verdict.State != assess.Good {
@@ -52,7 +52,7 @@ func (m *Machine) trigger(ctx, preparing context.Context, want *wire.Upgrade) (b
 		return false, err
 	}
 	marker.Phase, marker.FromBootID, marker.FromSnapshot = wire.PhaseApplying, facts.BootID, facts.Snapshot
-	marker.UnitsBefore, marker.Message = units, ""
+	marker.UnitsBefore, marker.Message = before, ""
 	marker.record(verdict.Checks)
 	return true, m.save(marker)
 }

@@ -85,6 +85,16 @@ var _ = Describe("An attempt after its reboot", func() {
 			"; expected to boot snapshot 1 again, but 2 was booted"),
 	)
 
+	It("is compared with the OS before, also by the user's checks, and keeps the warnings of both", func() {
+		w.failing = []string{"the kubelet does not answer"}
+		w.verdicts = slices.Repeat([]assess.Verdict{{State: assess.Good, Warnings: []string{"failed before the upgrade, too: the kubelet does not answer"}}}, 5)
+		w.checks = []assess.Verdict{{State: assess.Good, Warnings: []string{"wanted check x failed: y"}}}
+		w.live(dir, wanted("a1"))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Message",
+			"warning: failed before the upgrade, too: the kubelet does not answer; warning: wanted check x failed: y")))
+		Expect(w.before).To(Equal([]assess.UnitStates{{Failed: []string{"old.service"}, Failing: w.failing}}), "also by the agent that the new boot starts")
+	})
+
 	It("has no more time when the agent is started again in between", func() {
 		calm := newWorld()
 		calm.live(memoryDir(), wanted("a1"))

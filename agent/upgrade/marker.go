@@ -41,7 +41,7 @@ type Marker struct {
 	// FromBootID is the boot in which the image is applied, FromSnapshot what was booted then.
 	FromBootID   string `json:"fromBootID,omitempty"`
 	FromSnapshot int32  `json:"fromSnapshot,omitempty"`
-	// UnitsBefore are the states of units before the upgrade.
+	// UnitsBefore is what was found of the OS before the upgrade.
 	UnitsBefore assess.UnitStates `json:"unitsBefore,omitzero"`
 	// WantedSnapshot is the snapshot that was written.
 	WantedSnapshot int32 `json:"wantedSnapshot,omitempty"`

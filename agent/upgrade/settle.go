@@ -50,7 +50,7 @@ func (m *Machine) settle(ctx context.Context, question assess.Question, marker M
 		final := verdict.State != assess.Undecided
 		switch {
 		case verdict.State == assess.Good:
-			verdict, err = m.userChecks(ctx, until, verdict)
+			verdict, err = m.userChecks(ctx, until, question, verdict)
 		case !final && good.late():
 			final, verdict = true, m.late(verdict)
 		}
@@ -68,9 +68,10 @@ func (m *Machine) settle(ctx context.Context, question assess.Question, marker M
 }
 
 // userChecks run after everything else has passed, and are final.
-func (m *Machine) userChecks(ctx context.Context, until time.Duration, boot assess.Verdict) (assess.Verdict, error) {
-	verdict, err := m.ask(ctx, until, m.Plugin.Check)
+func (m *Machine) userChecks(ctx context.Context, until time.Duration, question assess.Question, boot assess.Verdict) (assess.Verdict, error) {
+	verdict, err := m.ask(ctx, until, func(ctx context.Context) (assess.Verdict, error) { return m.Plugin.Check(ctx, question.Before) })
 	verdict.Checks = slices.Concat(boot.Checks, verdict.Checks)
+	verdict.Warnings = slices.Concat(boot.Warnings, verdict.Warnings)
 	return verdict, err
 }
 

@@ -48,9 +48,9 @@ func (f *failing) Space(ctx context.Context) (osplugin.Space, error) {
 	return space, errors.Join(err, f.fails("space"))
 }
 
-func (f *failing) Units(ctx context.Context) (assess.UnitStates, error) {
-	units, err := f.world.Units(ctx)
-	return units, errors.Join(err, f.fails("units"))
+func (f *failing) Before(ctx context.Context, bootstrapped bool) (assess.UnitStates, error) {
+	before, err := f.world.Before(ctx, bootstrapped)
+	return before, errors.Join(err, f.fails("before"))
 }
 
 func (f *failing) BeforeUpgrade(ctx context.Context) (assess.Verdict, error) {
@@ -63,8 +63,8 @@ func (f *failing) Assess(ctx context.Context, question assess.Question) (assess.
 	return verdict, errors.Join(err, f.fails("assess"))
 }
 
-func (f *failing) Check(ctx context.Context) (assess.Verdict, error) {
-	verdict, err := f.world.Check(ctx)
+func (f *failing) Check(ctx context.Context, before assess.UnitStates) (assess.Verdict, error) {
+	verdict, err := f.world.Check(ctx, before)
 	return verdict, errors.Join(err, f.fails("check"))
 }
 
@@ -102,7 +102,7 @@ var _ = Describe("A step that fails once", func() {
 		}
 	},
 		Entry("on the way to another OS", func(*world) {}, wire.PhaseSucceeded,
-			"facts", "written", "space", "units", "before upgrade", "assess", "check", "boot newest", "drop"),
+			"facts", "written", "space", "before", "before upgrade", "assess", "check", "boot newest", "drop"),
 		Entry("on the way back", func(w *world) { w.verdicts = []assess.Verdict{bad} }, wire.PhaseRolledBack, "facts"),
 		Entry("where the OS runs already", func(w *world) { w.snapshots[1] = snap{digest: w.digest, whole: true} }, wire.PhaseSucceeded,
 			"facts", "assess", "check"),

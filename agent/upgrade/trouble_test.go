@@ -94,7 +94,7 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 		w.write = []func() error{func() error { return errors.New("no space left on device") }}
 		w.live(dir, wanted("a1"))
 		Expect(w.did("before upgrade")).To(Equal(1))
-		Expect(slices.Index(w.calls, "units")).To(BeNumerically("<", slices.Index(w.calls, "before upgrade")), "what they stop was not so before")
+		Expect(slices.Index(w.calls, "before")).To(BeNumerically("<", slices.Index(w.calls, "before upgrade")), "what they stop was not so before")
 	})
 
 	It("lets some time pass between two failures", func() {

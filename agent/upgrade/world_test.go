@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -62,8 +63,10 @@ type world struct {
 	seen       [][]string       // what each assessment was told of the one before
 	resolve    []error
 	write      []func() error
-	ignored    []string     // what the CLI has ignored
-	bootsInto  func() int32 // overrules GRUB
+	failing    []string            // checks of the OS that runs before
+	before     []assess.UnitStates // what assessments, the last of which are the user's checks, compare with
+	ignored    []string            // what the CLI has ignored
+	bootsInto  func() int32        // overrules GRUB
 	clock      *systemtest.Clock
 	policy     upgrade.Policy
 	refusal    string      // of a program of the user's
@@ -280,6 +283,7 @@ func (w *world) BootAlways(_ context.Context, id, bad int32) error {
 
 func (w *world) Assess(ctx context.Context, question assess.Question) (verdict assess.Verdict, err error) {
 	w.seen = append(w.seen, question.Seen)
+	w.compares(question.Before)
 	err = w.boundary("assess", func() error {
 		if w.hangs {
 			w.hangs = false
@@ -295,7 +299,8 @@ func (w *world) Assess(ctx context.Context, question assess.Question) (verdict a
 	return verdict, err
 }
 
-func (w *world) Check(context.Context) (verdict assess.Verdict, err error) {
+func (w *world) Check(_ context.Context, before assess.UnitStates) (verdict assess.Verdict, err error) {
+	w.compares(before)
 	err = w.boundary("check", func() error {
 		verdict = assess.Verdict{State: assess.Good}
 		if len(w.checks) > 0 {
@@ -316,8 +321,14 @@ func (w *world) BeforeUpgrade(context.Context) (assess.Verdict, error) {
 	return verdict, w.boundary("before upgrade", func() error { return nil })
 }
 
-func (w *world) Units(context.Context) (assess.UnitStates, error) {
-	return assess.UnitStates{Failed: []string{"old.service"}}, w.boundary("units", func() error { return nil })
+func (w *world) compares(with assess.UnitStates) {
+	if !slices.ContainsFunc(w.before, func(known assess.UnitStates) bool { return reflect.DeepEqual(known, with) }) {
+		w.before = append(w.before, with)
+	}
+}
+
+func (w *world) Before(context.Context, bool) (assess.UnitStates, error) {
+	return assess.UnitStates{Failed: []string{"old.service"}, Failing: w.failing}, w.boundary("before", func() error { return nil })
 }
 
 func (w *world) Reboot(context.Context) error {

@@ -14,6 +14,8 @@ const (
 	HostCheckPassed HostCheckVerdict = "Passed"
 	// HostCheckFailed: the check failed.
 	HostCheckFailed HostCheckVerdict = "Failed"
+	// HostCheckFailedBefore: the check failed as it had on the OS before the upgrade, and is a warning.
+	HostCheckFailedBefore HostCheckVerdict = "FailedBefore"
 	// HostCheckTimedOut: the check was not done, or did not pass, within its timeout.
 	HostCheckTimedOut HostCheckVerdict = "TimedOut"
 	// HostCheckWaiting: the check has not passed yet, or had not passed when another check ended the assessment.
@@ -27,7 +29,7 @@ type HostCheck struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=288
 	Name string `json:"name"`
-	// verdict is Passed, Failed, TimedOut or Waiting.
+	// verdict is Passed, Failed, FailedBefore, TimedOut or Waiting.
 	// +kubebuilder:validation:MaxLength=32
 	Verdict HostCheckVerdict `json:"verdict"`
 	// since when the check has had this verdict, by the host's clock.

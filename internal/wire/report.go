@@ -87,6 +87,8 @@ type Check struct {
 const (
 	CheckPassed = "Passed"
 	CheckFailed = "Failed"
+	// CheckFailedBefore: it failed as it had on the OS before the upgrade, and is a warning.
+	CheckFailedBefore = "FailedBefore"
 	// CheckTimedOut: it did not complete, or did not pass, in time.
 	CheckTimedOut = "TimedOut"
 	// CheckWaiting: it has not passed yet, or had not when another check ended the assessment.

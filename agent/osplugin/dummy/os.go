@@ -182,7 +182,7 @@ func (p *Plugin) Assess(context.Context, assess.Question) (assess.Verdict, error
 }
 
 // Check always passes.
-func (p *Plugin) Check(context.Context) (assess.Verdict, error) {
+func (p *Plugin) Check(context.Context, assess.UnitStates) (assess.Verdict, error) {
 	return assess.Verdict{State: assess.Good}, nil
 }
 
@@ -191,8 +191,10 @@ func (p *Plugin) BeforeUpgrade(context.Context) (assess.Verdict, error) {
 	return assess.Verdict{State: assess.Good}, nil
 }
 
-// Units returns none.
-func (p *Plugin) Units(context.Context) (assess.UnitStates, error) { return assess.UnitStates{}, nil }
+// Before finds nothing.
+func (p *Plugin) Before(context.Context, bool) (assess.UnitStates, error) {
+	return assess.UnitStates{}, nil
+}
 
 // Reboot boots the default and asks for a restart of the agent.
 func (p *Plugin) Reboot(context.Context) error {

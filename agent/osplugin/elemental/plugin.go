@@ -93,8 +93,8 @@ func (p *Plugin) Assess(ctx context.Context, question assess.Question) (assess.V
 }
 
 // Check runs the user's checks.
-func (p *Plugin) Check(ctx context.Context) (assess.Verdict, error) {
-	return assess.Checks(ctx, p.host)
+func (p *Plugin) Check(ctx context.Context, before assess.UnitStates) (assess.Verdict, error) {
+	return assess.Checks(ctx, p.host, before)
 }
 
 // BeforeUpgrade runs the user's programs.
@@ -102,9 +102,9 @@ func (p *Plugin) BeforeUpgrade(ctx context.Context) (assess.Verdict, error) {
 	return assess.BeforeUpgrade(ctx, p.host)
 }
 
-// Units returns systemd's.
-func (p *Plugin) Units(ctx context.Context) (assess.UnitStates, error) {
-	return assess.Units(ctx, p.host)
+// Before assesses the running boot before an upgrade.
+func (p *Plugin) Before(ctx context.Context, bootstrapped bool) (assess.UnitStates, error) {
+	return assess.Before(ctx, p.host, bootstrapped)
 }
 
 // Reboot reboots through systemd, forcibly if that takes too long.

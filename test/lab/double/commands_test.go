@@ -248,11 +248,12 @@ var _ = Describe("The commands of a host", Ordered, func() {
 			Expect(out).To(HavePrefix("elemental-boot-assessment.service loaded failed failed "))
 		})
 
-		It("prints what triggers units", func() {
+		It("prints what units are, and what triggers them", func() {
 			m := booted()
 			Expect(units.Set(string(m.Disk), "backup.timer", units.Active)).To(Succeed())
-			out, rc := m.run("systemctl", "show", "--property=Id,TriggeredBy", "--", "backup.service", "other.service")
-			Expect(out).To(Equal("Id=backup.service\nTriggeredBy=backup.timer\n\nId=other.service\nTriggeredBy=\n"))
+			out, rc := m.run("systemctl", "show", "--property=Id,LoadState,FragmentPath,Transient,TriggeredBy", "--", "backup.service", "run-u1.service")
+			Expect(out).To(Equal("Id=backup.service\nLoadState=loaded\nFragmentPath=/usr/lib/systemd/system/backup.service\nTransient=no\nTriggeredBy=backup.timer\n\n" +
+				"Id=run-u1.service\nLoadState=loaded\nFragmentPath=/run/systemd/transient/run-u1.service\nTransient=yes\nTriggeredBy=\n"))
 			Expect(rc).To(BeZero())
 		})
 

@@ -44,7 +44,7 @@ func systemctl(_ context.Context, c *Call) int {
 	case "list-jobs":
 		return listJobs(c)
 	case "show":
-		return showTriggers(c, args)
+		return show(c, args)
 	default:
 		return c.fail(1, "Unknown command verb %s.", verb)
 	}
@@ -113,9 +113,9 @@ func listJobs(c *Call) int {
 	return 0
 }
 
-// showTriggers simulates "show --property=Id,TriggeredBy": as with systemd, a timer triggers the service of
-// the same name.
-func showTriggers(c *Call, names []string) int {
+// show simulates "show --property=Id,LoadState,FragmentPath,Transient,TriggeredBy": as with systemd, a timer triggers the service of
+// the same name. All units are from unit files, but those that are named as systemd-run names them.
+func show(c *Call, names []string) int {
 	all, err := units.Read(string(c.Disk))
 	if err != nil {
 		return c.fail(1, "%v", err)
@@ -128,7 +128,11 @@ func showTriggers(c *Call, names []string) int {
 		if i > 0 {
 			c.print("\n")
 		}
-		c.print("Id=%s\nTriggeredBy=%s\n", name, timer)
+		file, transient := "/usr/lib/systemd/system/", "no"
+		if strings.HasPrefix(name, "run-") {
+			file, transient = "/run/systemd/transient/", "yes"
+		}
+		c.print("Id=%s\nLoadState=loaded\nFragmentPath=%s\nTransient=%s\nTriggeredBy=%s\n", name, file+name, transient, timer)
 	}
 	return 0
 }
