@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -43,6 +44,8 @@ type agent struct {
 	warns string
 	// down keeps the kubelet from coming up after a reboot.
 	down bool
+	// ahead is how far the clocks by which the Node is reported are ahead of the controller's.
+	ahead time.Duration
 	// paused: the controller of ElementalHosts, which turns the trigger into an outcome, does nothing.
 	paused bool
 	// applied are the attempts for which the image was written.
@@ -126,7 +129,7 @@ func (a *agent) carryOn(ctx context.Context, host *infrav1.ElementalHost) bool {
 	case a.marker.Phase == infrav1.HostUpgradeApplying:
 		moved := a.enter(infrav1.HostUpgradeRebooting)
 		if moved && a.marker.Phase == infrav1.HostUpgradeRebooting {
-			setNode(ctx, a.name, host.Status.OS.BootID, corev1.ConditionUnknown, a.w.clock.Now())
+			setNode(ctx, a.name, host.Status.OS.BootID, corev1.ConditionUnknown, a.w.clock.Now().Add(a.ahead))
 		}
 		return moved
 	case a.stopAt == a.marker.Phase:
@@ -151,7 +154,7 @@ func (a *agent) boot(ctx context.Context, host *infrav1.ElementalHost) {
 	}
 	a.marker.Phase = infrav1.HostUpgradeAssessing
 	if !a.down {
-		setNode(ctx, a.name, host.Status.OS.BootID, corev1.ConditionTrue, a.w.clock.Now())
+		setNode(ctx, a.name, host.Status.OS.BootID, corev1.ConditionTrue, a.w.clock.Now().Add(a.ahead))
 	}
 }
 

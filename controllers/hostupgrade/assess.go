@@ -14,7 +14,7 @@ import (
 
 // assess waits until the host has found its boot good, and then until the node is as good as it was.
 func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Result, error) {
-	late := o.overdue(stepAssess, o.options.Timeouts.Assessment())
+	late, since := o.overdue(stepAssess, o.options.Timeouts.Assessment()), r.readinessSince(o)
 	if waitFor := assessHost(o); waitFor != "" {
 		return sequence.Wait(pollHost, "%s%s", waitFor, late), nil
 	}
@@ -22,7 +22,7 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.Wait(pollCluster, "%s", outcomeMessage(o, late)), nil
 	}
 	if waitFor := assessNode(o); waitFor != "" {
-		return r.awaitNode(ctx, o, waitFor+late)
+		return r.awaitNode(ctx, o, since, waitFor+late)
 	}
 	if waitFor, err := r.assessControlPlane(ctx, o); err != nil || waitFor != "" {
 		return sequence.Wait(pollCluster, "%s%s", waitFor, late), err
@@ -34,7 +34,7 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 	if pods != "" {
 		return sequence.Wait(pollPods, "waiting for DaemonSet %s on Node %s to be Ready%s", pods, o.node.Name, late), nil
 	}
-	if left := r.Soak - o.now.Sub(o.goodSince()); left > 0 {
+	if left := r.Soak - o.now.Sub(since); left > 0 {
 		return sequence.Wait(left, "Node %s is Ready and is watched for %s", o.node.Name, r.Soak), nil
 	}
 	return sequence.Done(), nil
@@ -42,27 +42,22 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 
 // awaitNode waits for the node after the boot. Where its kubelet has not answered for as long as a reboot may take, the
 // host has died meanwhile: its Machine is left to its health checks. A node that answers, and is not good, waits for a person.
-func (r *Reconciler) awaitNode(ctx context.Context, o *observation, waitFor string) (sequence.Result, error) {
+func (r *Reconciler) awaitNode(ctx context.Context, o *observation, since time.Time, waitFor string) (sequence.Result, error) {
 	timeout := o.options.Timeouts.Reboot()
-	silent := workload.UnreachableSince(o.node).Time
-	if silent.IsZero() || o.now.Sub(later(silent, o.enteredAt(stepAssess))) < timeout {
+	if !workload.IsUnreachable(o.node) || o.now.Sub(since) < timeout {
 		return sequence.Wait(pollCluster, "%s", waitFor), nil
 	}
 	return sequence.Wait(pollCluster, "%s; its kubelet has not answered for %s: look at the console of ElementalHost %s, or delete Machine %s",
 		waitFor, timeout, o.host.Name, o.upgrade.Spec.MachineName), r.allowRemediation(ctx, o)
 }
 
-// goodSince is when the node became Ready, or this attempt began to look at it: a reboot that is quick
-// enough leaves the Ready condition as it was.
-func (o *observation) goodSince() time.Time {
-	return later(workload.ReadySince(o.node).Time, o.enteredAt(stepAssess))
-}
+// readinessOf is the key of what was observed of the Node of an attempt.
+type readinessOf struct{ attempt, node string }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+// readinessSince is since when this controller has found the Node Ready, or not, as it is now. Each pass of a step that waits for it looks
+// at it, so that it counts from the first pass after the boot, and again after a restart of the controller.
+func (r *Reconciler) readinessSince(o *observation) time.Time {
+	return r.observed.Look(readinessOf{o.attempt, o.node.Name}, workload.ReadinessOf(o.node), o.now).Since
 }
 
 // assessHost judges by what is booted, never by what the next boot would be.

@@ -28,6 +28,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
@@ -87,6 +88,8 @@ type Reconciler struct {
 
 	// snapshots are what the preflight checks look at.
 	snapshots preflight.Reader
+	// observed is what was seen of Nodes, whose times are by the clocks of others.
+	observed observed.Changes
 	// limit keeps the attempts of one workload cluster from taking all workers.
 	limit *workload.Limit
 	// drains watch what is on the Nodes that are drained.

@@ -64,7 +64,7 @@ func awaitOutcome(_ context.Context, o *observation) (sequence.Result, error) {
 // outcomeMessage says that the outcome of the host is waited for, and how late that is; empty while nothing is to be said of it, since
 // the host has just reported it.
 func outcomeMessage(o *observation, late string) string {
-	if o.now.Sub(o.host.Status.Agent.LastSeen.Time) < momentary {
+	if o.now.Sub(o.host.Status.Agent.LastSeen.Time).Abs() < momentary { // another replica may have written it, by its clock
 		return ""
 	}
 	return "waiting for the outcome on ElementalHost " + o.host.Name + late
@@ -143,7 +143,7 @@ func (r *Reconciler) releaseNodeAfterRollback(ctx context.Context, o *observatio
 		return sequence.Done(), nil
 	}
 	if waitFor := o.awaitsFormerBoot(); waitFor != "" {
-		return r.awaitNode(ctx, o, waitFor)
+		return r.awaitNode(ctx, o, r.readinessSince(o), waitFor)
 	}
 	return r.releaseNode(ctx, o)
 }

@@ -9,8 +9,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -24,14 +22,23 @@ func IsReady(node *corev1.Node) bool { return readyIs(node, corev1.ConditionTrue
 // wait for such a Node either.
 func IsUnreachable(node *corev1.Node) bool { return readyIs(node, corev1.ConditionUnknown) != nil }
 
-// ReadySince is when the Node became Ready; zero if it is not.
-func ReadySince(node *corev1.Node) metav1.Time {
-	return ptr.Deref(readyIs(node, corev1.ConditionTrue), corev1.NodeCondition{}).LastTransitionTime
+// Readiness of a Node. Two that differ are of two transitions, or of two boots: one that is quick enough leaves the condition as it was.
+type Readiness struct {
+	BootID string
+	Status corev1.ConditionStatus
+	// transition is by the clock of the kubelet, or of the controller that took it for dead. It is compared with nothing but another.
+	transition int64
 }
 
-// UnreachableSince is when the Node's kubelet was found not to answer; zero if it is not, or not known.
-func UnreachableSince(node *corev1.Node) metav1.Time {
-	return ptr.Deref(readyIs(node, corev1.ConditionUnknown), corev1.NodeCondition{}).LastTransitionTime
+// ReadinessOf a Node. One that has no condition Ready has none.
+func ReadinessOf(node *corev1.Node) Readiness {
+	found := Readiness{BootID: node.Status.NodeInfo.BootID}
+	for i := range node.Status.Conditions {
+		if condition := &node.Status.Conditions[i]; condition.Type == corev1.NodeReady {
+			found.Status, found.transition = condition.Status, condition.LastTransitionTime.Unix()
+		}
+	}
+	return found
 }
 
 // readyIs is the Node's Ready condition, if it has the status.

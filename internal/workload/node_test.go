@@ -94,17 +94,32 @@ var _ = Describe("A Node", func() {
 	})
 })
 
-var _ = DescribeTable("IsReady and ReadySince", func(ready bool, conditions ...corev1.NodeCondition) {
+var _ = DescribeTable("IsReady", func(ready bool, conditions ...corev1.NodeCondition) {
 	node := &corev1.Node{Status: corev1.NodeStatus{Conditions: conditions}}
 	Expect(workload.IsReady(node)).To(Equal(ready))
-	since := workload.ReadySince(node)
-	Expect(since.IsZero()).To(Equal(!ready))
 },
 	Entry("no kubelet yet", false),
 	Entry("Ready", true, condition(corev1.NodeReady, corev1.ConditionTrue)),
 	Entry("not Ready", false, condition(corev1.NodeReady, corev1.ConditionFalse)),
 	Entry("silent", false, condition(corev1.NodeReady, corev1.ConditionUnknown)),
 	Entry("another condition", false, condition(corev1.NodeDiskPressure, corev1.ConditionTrue)),
+)
+
+var _ = DescribeTable("ReadinessOf tells two states of a Node apart", func(isOther bool, edit func(*corev1.Node)) {
+	node := &corev1.Node{Status: corev1.NodeStatus{
+		NodeInfo: corev1.NodeSystemInfo{BootID: "b"}, Conditions: []corev1.NodeCondition{condition(corev1.NodeReady, corev1.ConditionTrue)},
+	}}
+	before := workload.ReadinessOf(node)
+	edit(node)
+	Expect(workload.ReadinessOf(node) != before).To(Equal(isOther))
+},
+	Entry("nothing else", false, func(*corev1.Node) {}),
+	Entry("a heartbeat", false, func(n *corev1.Node) { n.Status.Conditions[0].LastHeartbeatTime = metav1.NewTime(time.Unix(9, 0)) }),
+	Entry("another boot", true, func(n *corev1.Node) { n.Status.NodeInfo.BootID = "c" }),
+	Entry("a kubelet that does not answer", true, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }),
+	Entry("Ready again, by a later time", true, func(n *corev1.Node) { n.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Unix(2, 0)) }),
+	Entry("Ready again, by an earlier time", true, func(n *corev1.Node) { n.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Unix(0, 0)) }),
+	Entry("no condition", true, func(n *corev1.Node) { n.Status.Conditions = nil }),
 )
 
 func condition(kind corev1.NodeConditionType, status corev1.ConditionStatus) corev1.NodeCondition {
