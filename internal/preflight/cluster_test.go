@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -162,23 +163,25 @@ func expires(after time.Duration) change {
 	}
 }
 
-var _ = DescribeTable("isSilent", func(expected bool, ago ...time.Duration) {
-	s, _ := typical()
-	s.Renewed = map[string]time.Time{}
-	for i, since := range ago {
-		s.Renewed[string(rune('a'+i))] = s.Now.Add(-since)
+var _ = DescribeTable("a heartbeat", func(expected Heartbeat, since, after time.Duration) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	renewal := observed.Change{Since: now.Add(-since)}
+	if after > 0 {
+		renewal.After = now.Add(-after)
 	}
-	Expect(s.isSilent("a")).To(Equal(expected))
+	Expect(heartbeat(renewal, now)).To(Equal(expected))
 },
-	Entry("no Lease", false),
-	Entry("a fresh one", false, time.Second, 5*time.Second),
-	Entry("one that missed a renewal", false, 20*time.Second, time.Second),
-	Entry("one of the very limit", false, silentAfter, time.Duration(0)),
-	Entry("one that missed two", true, 27*time.Second, time.Second),
-	Entry("all old: it is our clock that is fast", false, time.Hour, time.Hour),
+	Entry("that was looked for once", Awaited, time.Duration(0), time.Duration(0)),
+	Entry("that was looked for, for not long enough", Awaited, silentAfter, time.Duration(0)),
+	Entry("that does not come", Silent, silentAfter+1, time.Duration(0)),
+	Entry("that was just seen", Beating, time.Duration(0), 5*time.Second),
+	Entry("that was seen, and may be as old as the limit", Beating, 20*time.Second, silentAfter),
+	Entry("that was seen, and may be older", Awaited, 20*time.Second, silentAfter+1),
+	Entry("that was seen long after the look before", Awaited, time.Duration(0), time.Hour),
+	Entry("that has stopped", Silent, silentAfter+1, 30*time.Second),
 )
 
-var _ = It("A control plane node whose kubelet is silent does not count for the quorum", func() {
+var _ = DescribeTable("A control plane node counts for the quorum by the heartbeat of its kubelet", func(message string, edit func(map[string]Heartbeat)) {
 	s, subject := typical()
 	s.Machines = nil
 	for _, name := range []string{"a", "b", "c"} {
@@ -188,13 +191,27 @@ var _ = It("A control plane node whose kubelet is silent does not count for the 
 		machine.Name, machine.Status.NodeRef.Name = name, "node-"+name
 	}
 	subject.Machine = &s.Machines[0]
-	s.Renewed = map[string]time.Time{"node-a": s.Now, "node-b": s.Now, "node-c": s.Now}
-	Expect(checkQuorum(s, subject)).To(BeEmpty())
-	s.Renewed["node-c"] = s.Now.Add(-time.Minute)
+	s.Heartbeats = map[string]Heartbeat{}
+	edit(s.Heartbeats)
 	found := checkQuorum(s, subject)
-	Expect(found).To(HaveLen(1))
-	Expect(found[0].Message).To(ContainSubstring("but the kubelet of Machine c is silent"))
-})
+	if message == "" {
+		Expect(found).To(BeEmpty())
+		return
+	}
+	Expect(found).To(HaveExactElements(And(
+		HaveField("Verdict", blocks),
+		HaveField("Message", "has 3 control plane nodes and etcd needs 2 of them while this one is down"+message),
+	)))
+},
+	Entry("none has a Lease", "", func(map[string]Heartbeat) {}),
+	Entry("the own one does not count", "", func(h map[string]Heartbeat) { h["node-a"] = Silent }),
+	Entry("one is silent", ", but the kubelet of Machine c is silent: bring them back first", func(h map[string]Heartbeat) { h["node-c"] = Silent }),
+	Entry("one is awaited", ": waiting for a heartbeat of Machine c", func(h map[string]Heartbeat) { h["node-c"] = Awaited }),
+	Entry("both are awaited", ": waiting for a heartbeat of Machine b, c",
+		func(h map[string]Heartbeat) { h["node-b"], h["node-c"] = Awaited, Awaited }),
+	Entry("what is wrong for certain is said first", ", but the kubelet of Machine b is silent: bring them back first",
+		func(h map[string]Heartbeat) { h["node-b"], h["node-c"] = Silent, Awaited }),
+)
 
 var _ = DescribeTable("a job is done", func(isDone func(map[string]any) bool, expected bool, object map[string]any) {
 	Expect(isDone(object)).To(Equal(expected))

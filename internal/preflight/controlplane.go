@@ -27,9 +27,9 @@ const (
 )
 
 // readControlPlane replaces what the snapshot has of the control plane by what is so now: its Machines, its Nodes, its static
-// Pods and the Leases. KubeadmControlPlane's conditions of a Machine may be ten minutes old, and show no member of etcd that has
+// Pods and its Leases. KubeadmControlPlane's conditions of a Machine may be ten minutes old, and show no member of etcd that has
 // stopped since; its static Pod is not Ready then, or gone.
-func readControlPlane(ctx context.Context, from Sources, s *Snapshot) error {
+func (r *Reader) readControlPlane(ctx context.Context, from Sources, s *Snapshot) error {
 	machines, err := owner.ControlPlaneMachines(ctx, from.LiveControlPlane, from.Cluster.Namespace, from.Cluster.Name)
 	if err != nil {
 		return err
@@ -37,12 +37,11 @@ func readControlPlane(ctx context.Context, from Sources, s *Snapshot) error {
 	workers := slices.DeleteFunc(slices.Clone(s.Machines), func(m clusterv1.Machine) bool { return util.IsControlPlaneMachine(&m) })
 	s.Machines = append(workers, machines...)
 	pods := &corev1.PodList{}
-	live := from.Workload.Live()
-	err = live.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{tierLabel: tierValue})
+	err = from.Workload.Live().List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{tierLabel: tierValue})
 	if err != nil {
 		return fmt.Errorf("listing the static Pods of the control plane: %w", err)
 	}
 	// Other Pods may have the label, too, as those of a cloud controller manager.
 	s.StaticPods = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Annotations[corev1.MirrorPodAnnotationKey] == "" })
-	return readLeases(ctx, live, s)
+	return r.readLeases(ctx, from, s)
 }

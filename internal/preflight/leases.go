@@ -5,47 +5,67 @@ package preflight
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 )
 
-// silentAfter is how long a kubelet, which renews its Lease every 10 seconds, may be behind the others before its node
+// silentAfter is for how long a kubelet, which renews its Lease every 10 seconds, may not have renewed it before its node
 // is not counted on. Kubernetes itself calls the Node unknown after 50 s, and an agent says nothing for as long as it has
 // nothing new to say.
 const silentAfter = 25 * time.Second
 
-// readLeases lists those of all Nodes, and is only for a control plane node that is about to be disrupted: a cluster of 1,000
-// nodes has as many, and each is renewed every 10 seconds.
-func readLeases(ctx context.Context, live client.Reader, s *Snapshot) error {
-	leases := &coordinationv1.LeaseList{}
-	if err := live.List(ctx, leases, client.InNamespace(corev1.NamespaceNodeLease)); err != nil {
-		return fmt.Errorf("listing the Leases of Nodes: %w", err)
-	}
-	s.Renewed = map[string]time.Time{}
-	for i := range leases.Items {
-		if renewed := leases.Items[i].Spec.RenewTime; renewed != nil {
-			s.Renewed[leases.Items[i].Name] = renewed.Time
+// Heartbeat is what is known of the Lease that a kubelet renews.
+type Heartbeat int
+
+const (
+	// Beating is a kubelet that has renewed its Lease of late, or that has none: that says nothing.
+	Beating Heartbeat = iota
+	// Awaited is one of which that is not known yet: no renewal was seen, and it was not looked for long enough.
+	Awaited
+	// Silent is one that has not renewed its Lease for silentAfter.
+	Silent
+)
+
+// leaseOf is the key of what was observed of the Lease of a Node.
+type leaseOf struct {
+	cluster client.ObjectKey
+	node    string
+}
+
+// readLeases looks at those of the control plane's Nodes, one that is about to be disrupted among them. They are renewed by the clocks of
+// the kubelets, which need not agree with each other's or ours. So, as Kubernetes does, it is seen that a Lease is renewed.
+func (r *Reader) readLeases(ctx context.Context, from Sources, s *Snapshot) error {
+	s.Heartbeats = map[string]Heartbeat{}
+	for _, machine := range s.controlPlane() {
+		name := machine.Status.NodeRef.Name
+		if name == "" {
+			continue
+		}
+		lease, err := existing.Get(ctx, from.Workload.Live(), &coordinationv1.Lease{}, corev1.NamespaceNodeLease, name)
+		if err != nil {
+			return err
+		}
+		if lease != nil && lease.Spec.RenewTime != nil {
+			key := leaseOf{client.ObjectKeyFromObject(from.Cluster), name}
+			s.Heartbeats[name] = heartbeat(r.renewals.Look(key, lease.Spec.RenewTime.UnixMicro(), from.Now), from.Now)
 		}
 	}
 	return nil
 }
 
-// isSilent reports whether the kubelet of a node has fallen behind the newest sign of life of any. The nodes are compared
-// with each other, because their clocks need not agree with ours. A node without a Lease is not known to be silent.
-func (s *Snapshot) isSilent(node string) bool {
-	renewed, found := s.Renewed[node]
-	if !found {
-		return false
+// heartbeat judges the last renewal that was seen. One that came between two looks may have been as early as the first of them.
+func heartbeat(renewal observed.Change, now time.Time) Heartbeat {
+	switch {
+	case now.Sub(renewal.Since) > silentAfter:
+		return Silent
+	case renewal.After.IsZero(), now.Sub(renewal.After) > silentAfter:
+		return Awaited
 	}
-	newest := renewed
-	for _, other := range s.Renewed {
-		if other.After(newest) {
-			newest = other
-		}
-	}
-	return newest.Sub(renewed) > silentAfter
+	return Beating
 }

@@ -27,13 +27,17 @@ func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 		return pass()
 	}
 	machines := s.controlPlane()
-	unhealthy, majority := s.unhealthyOthers(machines, subject), len(machines)/2+1
-	if len(machines)-1-len(unhealthy) >= majority {
+	unhealthy, awaited := s.unhealthyOthers(machines, subject)
+	majority := len(machines)/2 + 1
+	left := len(machines) - 1 - len(unhealthy)
+	needs := fmt.Sprintf("has %d control plane nodes and etcd needs %d of them while this one is down", len(machines), majority)
+	switch {
+	case left-len(awaited) >= majority:
 		return pass()
-	}
-	if len(unhealthy) > 0 {
-		return block("Cluster/"+s.Cluster.Name, fmt.Sprintf("has %d control plane nodes and etcd needs %d of them while this one is down, but %s: bring them back first",
-			len(machines), majority, strings.Join(unhealthy, ", ")))
+	case len(awaited) > 0 && (left >= majority || len(unhealthy) == 0):
+		return block("Cluster/"+s.Cluster.Name, needs+": waiting for a heartbeat of Machine "+strings.Join(awaited, ", "))
+	case len(unhealthy) > 0:
+		return block("Cluster/"+s.Cluster.Name, needs+", but "+strings.Join(unhealthy, ", ")+": bring them back first")
 	}
 	return s.judgeQuorumLoss(subject)
 }
@@ -58,9 +62,9 @@ func (s *Snapshot) allowsQuorumLoss() bool {
 	return s.ElementalCluster != nil && s.ElementalCluster.Spec.NodeUpgradeOption.AllowQuorumLoss
 }
 
-// unhealthyOthers says of the other control plane Machines which cannot be counted on, and why, by name.
-func (s *Snapshot) unhealthyOthers(machines []*clusterv1.Machine, subject *Subject) []string {
-	found := []string{}
+// unhealthyOthers says of the other control plane Machines which cannot be counted on, and why, by name, and names those that are only
+// not known yet to have a kubelet that is alive.
+func (s *Snapshot) unhealthyOthers(machines []*clusterv1.Machine, subject *Subject) (found, awaited []string) {
 	for _, machine := range machines {
 		if machine.Name == subject.Machine.Name {
 			continue
@@ -70,16 +74,18 @@ func (s *Snapshot) unhealthyOthers(machines []*clusterv1.Machine, subject *Subje
 		switch {
 		case node == nil || !workload.IsReady(node):
 			found = append(found, "the Node of Machine "+machine.Name+" is not Ready")
-		case s.isSilent(node.Name):
+		case s.Heartbeats[node.Name] == Silent:
 			found = append(found, "the kubelet of Machine "+machine.Name+" is silent")
 		case len(stopped) > 0:
 			found = append(found, strings.Join(stopped, ", ")+" on the Node of Machine "+machine.Name+" is not Ready")
 		case len(unhealthy) > 0:
 			found = append(found, "Machine "+machine.Name+" is not "+strings.Join(unhealthy, ", "))
+		case s.Heartbeats[node.Name] == Awaited:
+			awaited = append(awaited, machine.Name)
 		}
 	}
 	slices.Sort(found)
-	return found
+	return found, awaited // as machines are sorted
 }
 
 // unhealthyConditions are those that KubeadmControlPlane finds wrong. Where an upgrade is only requested, what it does not

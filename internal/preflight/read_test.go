@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,29 +50,16 @@ var _ = Describe("Read", Ordered, func() {
 		}
 	}
 	// read as a reader that has found KubeVirt absent at "now" does, that long after.
-	readFrom := func(ctx SpecContext, after time.Duration, controlPlane client.Reader) *Snapshot {
+	read := func(ctx SpecContext, after time.Duration) *Snapshot {
 		GinkgoHelper()
 		s, err := reader.Read(ctx, Sources{
 			View: clusterview.New(live, client.ObjectKeyFromObject(clusterOf(namespace))), Workload: workload.New(live, live).With(kubevirt.Resident{}, longhorn.Resident{}), Now: now.Add(after),
-			Cluster: clusterOf(namespace), LiveControlPlane: controlPlane,
+			Cluster: clusterOf(namespace),
 		})
 		Expect(err).NotTo(HaveOccurred())
 		return s
 	}
-	read := func(ctx SpecContext, after time.Duration) *Snapshot { return readFrom(ctx, after, nil) }
-	readNow := func(ctx SpecContext) *Snapshot { return readFrom(ctx, 0, live) }
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
-
-	It("lists Leases of a control plane node only that is about to be disrupted, and takes one that nobody renewed for none", func(ctx SpecContext) {
-		renewed := metav1.NewMicroTime(now)
-		create(ctx,
-			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: "a"}, Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}},
-			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: "b"}})
-		Expect(read(ctx, 0).Renewed).To(BeEmpty())
-		s := readNow(ctx)
-		Expect(s.Renewed).To(HaveLen(1))
-		Expect(s.Renewed["a"]).To(BeTemporally("==", now))
-	})
 
 	It("finds nothing of what is not installed", func(ctx SpecContext) {
 		s := read(ctx, 0)

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -36,10 +37,13 @@ type Sources struct {
 }
 
 // Reader takes snapshots. The zero value is ready, and may be used by many at once; it remembers which of the optional
-// APIs a cluster does not have, so that such a cluster is not asked each time, and what it has last read of each cluster.
+// APIs a cluster does not have, so that such a cluster is not asked each time, what it has last read of each cluster, and when it
+// saw Leases renewed.
 type Reader struct {
 	absent absence
 	recent recent
+	// renewals are those of Leases, as they were seen.
+	renewals observed.Changes
 }
 
 // Read takes a snapshot of a cluster. It fails where one of the two clusters does not answer.
@@ -51,7 +55,7 @@ func (r *Reader) Read(ctx context.Context, from Sources) (*Snapshot, error) {
 	nodes := from.Workload.CachedNodes
 	if from.LiveControlPlane != nil {
 		nodes = from.Workload.Nodes
-		if err := readControlPlane(ctx, from, s); err != nil {
+		if err := r.readControlPlane(ctx, from, s); err != nil {
 			return nil, err
 		}
 	}

@@ -32,10 +32,10 @@ type Snapshot struct {
 
 	// Nodes of the workload cluster.
 	Nodes []corev1.Node
-	// StaticPods of the control plane, and when the kubelets last renewed the Leases of their Nodes, where they were read: see
+	// StaticPods of the control plane, and the Heartbeats of its kubelets by the names of their Nodes, where they were read: see
 	// Sources.LiveControlPlane.
 	StaticPods []corev1.Pod
-	Renewed    map[string]time.Time
+	Heartbeats map[string]Heartbeat
 	// Outages are how long nodes were out of service in their last upgrades, by the name of the host, where something is down
 	// meanwhile; zero where that is not known.
 	Outages map[string]time.Duration
