@@ -35,6 +35,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	changed "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -70,6 +71,9 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// WatchFilter limits the controller to objects with that value of Cluster API's watch-filter label.
 	WatchFilter string
+
+	// observed is what was seen of the Jobs of gates, by the clocks of others.
+	observed observed.Changes
 }
 
 // SetupWithManager adds the controller to the manager.

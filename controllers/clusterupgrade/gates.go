@@ -29,7 +29,7 @@ func (r *Reconciler) closedGate(ctx context.Context, o *observation) (string, er
 		return "", nil
 	}
 	key := o.plan.GateKey(o.now)
-	verdicts, err := gate.Evaluator{Workload: r.Workload, Upgrade: o.upgrade, Now: o.now}.All(ctx, key)
+	verdicts, err := gate.Evaluator{Workload: r.Workload, Upgrade: o.upgrade, Now: o.now, Observed: &r.observed}.All(ctx, key)
 	if err != nil {
 		return "", err
 	}

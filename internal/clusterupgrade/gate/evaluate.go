@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -35,6 +36,8 @@ type Evaluator struct {
 	Upgrade  *infrav1.ElementalClusterUpgrade
 	// Now is the time.
 	Now time.Time
+	// Observed is what was seen of Jobs, whose times are by the clock of the workload cluster. It is needed for gates with a Job only.
+	Observed *observed.Changes
 }
 
 // account is a workload cluster as the ServiceAccount of the gates sees it.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -45,7 +46,7 @@ var _ = Describe("The gates of an upgrade", func() {
 		upgrade := &infrav1.ElementalClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "u", UID: types.UID(namespace)}}
 		upgrade.Spec.ClusterName = "c"
 		upgrade.Spec.GateServiceAccount = &infrav1.GateServiceAccount{Namespace: namespace, Name: name}
-		evaluator = Evaluator{Workload: connector{}, Upgrade: upgrade, Now: time.Now()}
+		evaluator = Evaluator{Workload: connector{}, Upgrade: upgrade, Now: time.Now(), Observed: &observed.Changes{}}
 	})
 
 	// grant the ServiceAccount rights in its namespace, and wait until the API server knows.
@@ -148,10 +149,10 @@ var _ = Describe("The gates of an upgrade", func() {
 			return found.Items
 		}
 		// ends has the one Job end, as its controller would.
-		ends := func(ctx context.Context, conditions ...batchv1.JobConditionType) {
+		ends := func(ctx context.Context, ahead time.Duration, conditions ...batchv1.JobConditionType) {
 			GinkgoHelper()
 			job := jobs(ctx)[0]
-			now := metav1.NewTime(evaluator.Now)
+			now := metav1.NewTime(evaluator.Now.Add(ahead))
 			job.Status.StartTime, job.Status.Active, job.Status.Ready = &now, 0, nil
 			for _, conditionType := range conditions {
 				job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
@@ -186,7 +187,7 @@ var _ = Describe("The gates of an upgrade", func() {
 			made := job.Spec
 			Expect(made).To(And(HaveField("BackoffLimit", HaveValue(BeZero())), HaveField("ActiveDeadlineSeconds", HaveValue(BeEquivalentTo(600)))))
 			Expect(made.Template.Spec).To(And(HaveField("AutomountServiceAccountToken", HaveValue(BeFalse())), HaveField("ServiceAccountName", name)))
-			ends(ctx, batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)
+			ends(ctx, 0, batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)
 			Expect(closed(ctx, smoke)).To(BeEmpty())
 
 			By("being asked about the next node")
@@ -196,20 +197,25 @@ var _ = Describe("The gates of an upgrade", func() {
 			Expect(jobs(ctx)).To(And(HaveLen(1), HaveEach(HaveField("Status.Conditions", BeEmpty()))), "the former one is deleted")
 		})
 
-		It("run it again after the interval when it has failed", func(ctx SpecContext) {
+		DescribeTable("run it again after the interval when it has failed, whatever the clock of the cluster says", func(ctx SpecContext, ahead time.Duration) {
 			grant(ctx, runsJobs...)
 			running(ctx)
 			former := jobs(ctx)[0]
-			ends(ctx, batchv1.JobFailureTarget, batchv1.JobFailed)
-			again := evaluator.Now.Add(time.Minute).Truncate(time.Second)
+			ends(ctx, ahead, batchv1.JobFailureTarget, batchv1.JobFailed)
+			again := evaluator.Now.Add(time.Minute)
 			Expect(closed(ctx, smoke)).To(Equal(fmt.Sprintf("Job %s/%s failed: says something; it is run again at %s", namespace, former.Name,
 				again.UTC().Format(time.RFC3339))))
 
+			evaluator.Now = again.Add(-1)
+			Expect(closed(ctx, smoke)).To(ContainSubstring("; it is run again at "))
 			evaluator.Now = again
 			Expect(closed(ctx, smoke)).To(HaveSuffix(" failed: says something; it is run again"))
 			running(ctx)
 			Expect(jobs(ctx)).To(ConsistOf(And(HaveField("Name", former.Name), HaveField("UID", Not(Equal(former.UID))))))
-		})
+		},
+			Entry("8 h behind", -8*time.Hour), Entry("1 min behind", -time.Minute), Entry("the same", time.Duration(0)),
+			Entry("1 min ahead", time.Minute), Entry("8 h ahead", 8*time.Hour),
+		)
 
 		It("are not run while a gate with an object is closed", func(ctx SpecContext) {
 			grant(ctx, append(runsJobs, readsConfigMaps)...)

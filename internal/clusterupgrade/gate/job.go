@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -66,12 +67,15 @@ func running(job *batchv1.Job) string {
 	return fmt.Sprintf("Job %s is running, for %s at most", name, most)
 }
 
+// failureOf is the key of when the failure of a Job was seen.
+type failureOf struct{ uid types.UID }
+
 // failed says why a Job has, and has it run again when it is time.
 func (e Evaluator) failed(
 	ctx context.Context, as *account, gate infrav1.UpgradeGate, job *batchv1.Job, failure *batchv1.JobCondition,
 ) (string, error) {
 	name := client.ObjectKeyFromObject(job)
-	again := failure.LastTransitionTime.Add(time.Duration(gate.Job.RetryIntervalSeconds) * time.Second)
+	again := e.Observed.Look(failureOf{job.UID}, failure.Message, e.Now).Since.Add(time.Duration(gate.Job.RetryIntervalSeconds) * time.Second)
 	if e.Now.Before(again) {
 		return fmt.Sprintf("Job %s failed: %s%s; it is run again at %s", name, oneLine(failure.Message), tail(ctx, as, job), again.UTC().Format(time.RFC3339)), nil
 	}
