@@ -19,7 +19,7 @@ func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result
 		return sequence.Done(), err
 	}
 	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.Volumes)
-	drained, blocker, err := o.workload.Drain(ctx, o.cluster, o.machine, o.node.Name, o.readyForStorage)
+	drained, blocker, err := o.workload.Drain(ctx, o.cluster, o.machine, o.node, o.now, o.readyForStorage)
 	if err != nil {
 		return sequence.Result{}, err
 	}
@@ -36,7 +36,7 @@ func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result
 // readyForStorage says what is waited for before Pods that serve volumes are evicted: somebody has to detach those of the
 // Pods that have gone. What serves them may hold data of the volumes too, which must not be made up for elsewhere.
 func (o *observation) readyForStorage(ctx context.Context) (waitFor string, err error) {
-	volumes, err := o.workload.AttachedVolumes(ctx, o.node.Name)
+	volumes, err := o.workload.AttachedVolumes(ctx, o.node, o.now)
 	if err != nil {
 		return "", err
 	}
@@ -53,7 +53,7 @@ func (r *Reconciler) detachVolumes(ctx context.Context, o *observation) (sequenc
 		return sequence.Done(), err
 	}
 	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.Volumes)
-	volumes, err := o.workload.AttachedVolumes(ctx, o.node.Name)
+	volumes, err := o.workload.AttachedVolumes(ctx, o.node, o.now)
 	if err != nil {
 		return sequence.Result{}, err
 	}

@@ -4,9 +4,11 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -16,33 +18,46 @@ import (
 )
 
 // AttachedVolumes names the PersistentVolumes that are still attached to the Node, except those of
-// Pods that run there on: a drain leaves DaemonSet Pods, and their volumes, where they are.
-func (c *Cluster) AttachedVolumes(ctx context.Context, node string) ([]string, error) {
-	attachments, err := c.attachments(ctx, node)
+// Pods that run there on: a drain leaves DaemonSet Pods, and their volumes, where they are. Of one that may never be detached it says why, and what helps.
+func (c *Cluster) AttachedVolumes(ctx context.Context, node *corev1.Node, now time.Time) ([]string, error) {
+	attachments, err := c.attachments(ctx, node.Name)
 	if err != nil || len(attachments) == 0 {
 		return nil, err
 	}
-	inUse, err := c.ClaimsInUse(ctx, node)
+	pods, err := c.pods(ctx, node.Name)
 	if err != nil {
 		return nil, err
 	}
+	inUse, kept := claimsInUse(pods), keptClaims(pods, node, now)
 	attached := []string{}
 	for i := range attachments {
 		name := ptr.Deref(attachments[i].Spec.Source.PersistentVolumeName, "")
 		if name == "" || !attachments[i].Status.Attached {
 			continue
 		}
-		volume := &corev1.PersistentVolume{}
-		err := c.live.Get(ctx, client.ObjectKey{Name: name}, volume)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("reading PersistentVolume %s: %w", name, err)
+		claim, err := c.claimOf(ctx, name)
+		if err != nil {
+			return nil, err
 		}
-		if claim := volume.Spec.ClaimRef; claim == nil || !inUse.Has(claim.Namespace+"/"+claim.Name) {
-			attached = append(attached, name)
+		if claim == "" || !inUse.Has(claim) {
+			attached = append(attached, name+cmp.Or(kept[claim], keptAttached(&attachments[i], now)))
 		}
 	}
 	slices.Sort(attached)
 	return attached, nil
+}
+
+// claimOf is the PersistentVolumeClaim of a PersistentVolume, as namespace/name; empty if it has none, or is gone itself.
+func (c *Cluster) claimOf(ctx context.Context, name string) (string, error) {
+	volume := &corev1.PersistentVolume{}
+	err := c.live.Get(ctx, client.ObjectKey{Name: name}, volume)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("reading PersistentVolume %s: %w", name, err)
+	}
+	if claim := volume.Spec.ClaimRef; claim != nil {
+		return claim.Namespace + "/" + claim.Name, nil
+	}
+	return "", nil
 }
 
 // Unattached describes the PersistentVolumes that are to be attached to the Node and are not, and says of which that
@@ -83,19 +98,49 @@ func (c *Cluster) ClaimsInUse(ctx context.Context, node string) (sets.Set[string
 	if err != nil {
 		return nil, err
 	}
+	return claimsInUse(pods), nil
+}
+
+func claimsInUse(pods []corev1.Pod) sets.Set[string] {
 	claims := sets.New[string]()
 	for i := range pods {
 		// One that has ended uses nothing: KubeVirt keeps the Pod that a virtual machine was migrated from.
 		if phase := pods[i].Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
 			continue
 		}
-		for _, volume := range pods[i].Spec.Volumes {
-			if volume.PersistentVolumeClaim != nil && pods[i].DeletionTimestamp.IsZero() {
-				claims.Insert(pods[i].Namespace + "/" + volume.PersistentVolumeClaim.ClaimName)
+		if pods[i].DeletionTimestamp.IsZero() {
+			claims.Insert(claimsOf(&pods[i])...)
+		}
+	}
+	return claims
+}
+
+// keptClaims are the parts of a message, by claim, that say which Pod keeps a volume by not ending.
+func keptClaims(pods []corev1.Pod, node *corev1.Node, now time.Time) map[string]string {
+	kept := map[string]string{}
+	for i := range pods {
+		if why := Lingers(&pods[i], node, now); why != "" {
+			for _, claim := range claimsOf(&pods[i]) {
+				kept[claim] = " (" + why + ")"
 			}
 		}
 	}
-	return claims, nil
+	return kept
+}
+
+// claimsOf are the PersistentVolumeClaims of a Pod, as namespace/name: those that it names, and those that are made for it, whose names Kubernetes
+// derives from the Pod's and the volume's.
+func claimsOf(pod *corev1.Pod) []string {
+	claims := []string{}
+	for i := range pod.Spec.Volumes {
+		switch volume := &pod.Spec.Volumes[i]; {
+		case volume.PersistentVolumeClaim != nil:
+			claims = append(claims, pod.Namespace+"/"+volume.PersistentVolumeClaim.ClaimName)
+		case volume.Ephemeral != nil:
+			claims = append(claims, pod.Namespace+"/"+pod.Name+"-"+volume.Name)
+		}
+	}
+	return claims
 }
 
 func (c *Cluster) pods(ctx context.Context, node string) ([]corev1.Pod, error) {

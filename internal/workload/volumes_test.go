@@ -27,7 +27,7 @@ var _ = Describe("Volumes of a Node", func() {
 		elsewhere := newWorld(ctx)
 		elsewhere.attach(ctx, "pv-5", "", attached)
 
-		Expect(w.cluster.AttachedVolumes(ctx, w.node)).To(Equal([]string{w.namespace + "-pv-1", w.namespace + "-pv-2"}))
+		Expect(w.attached(ctx)).To(Equal([]string{w.namespace + "-pv-1", w.namespace + "-pv-2"}))
 	})
 
 	It("are those of Pods, too, that have ended or are being deleted, which use none", func(ctx SpecContext) {
@@ -46,7 +46,7 @@ var _ = Describe("Volumes of a Node", func() {
 				Expect(server.Client.Delete(ctx, pod)).To(Succeed())
 			}
 		}
-		Expect(w.cluster.AttachedVolumes(ctx, w.node)).To(Equal([]string{w.namespace + "-pv-1", w.namespace + "-pv-2", w.namespace + "-pv-3"}))
+		Expect(w.attached(ctx)).To(Equal([]string{w.namespace + "-pv-1", w.namespace + "-pv-2", w.namespace + "-pv-3"}))
 	})
 
 	It("may have lost their PersistentVolume", func(ctx SpecContext) {
@@ -54,7 +54,7 @@ var _ = Describe("Volumes of a Node", func() {
 		volume := &corev1.PersistentVolume{}
 		volume.Name = w.namespace + "-pv-1"
 		Expect(server.Client.Delete(ctx, volume)).To(Succeed())
-		Expect(w.cluster.AttachedVolumes(ctx, w.node)).To(Equal([]string{w.namespace + "-pv-1"}))
+		Expect(w.attached(ctx)).To(Equal([]string{w.namespace + "-pv-1"}))
 	})
 
 	It("are not there while they are not attached, or that fails", func(ctx SpecContext) {

@@ -5,6 +5,7 @@ package workload_test
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -29,6 +30,18 @@ type world struct {
 	namespace, node string
 	// beforeStorage is what is waited for before Pods that serve volumes are evicted.
 	beforeStorage string
+	// late is how much later it is than the API server says.
+	late time.Duration
+}
+
+func (w *world) now() time.Time { return time.Now().Add(w.late) }
+
+// attached are the volumes that are waited for before the Node goes down.
+func (w *world) attached(ctx context.Context) []string {
+	GinkgoHelper()
+	volumes, err := w.cluster.AttachedVolumes(ctx, w.readNode(ctx), w.now())
+	Expect(err).NotTo(HaveOccurred())
+	return volumes
 }
 
 func newWorld(ctx context.Context) *world {
@@ -62,7 +75,7 @@ func (w *world) drain(ctx context.Context) (drained bool, blocker string) {
 	GinkgoHelper()
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "m"}}
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
-	drained, blocker, err := w.cluster.Drain(ctx, cluster, machine, w.node, func(context.Context) (string, error) {
+	drained, blocker, err := w.cluster.Drain(ctx, cluster, machine, w.readNode(ctx), w.now(), func(context.Context) (string, error) {
 		return w.beforeStorage, nil
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -139,12 +152,14 @@ func (w *world) setBudget(ctx context.Context, name string, allowed int32) {
 	Expect(server.Client.Status().Update(ctx, budget)).To(Succeed())
 }
 
+var oneGi = resource.MustParse("1Gi")
+
 // attach attaches a PersistentVolume to the Node; of the claim, unless that is empty.
 func (w *world) attach(ctx context.Context, volume, claim string, status storagev1.VolumeAttachmentStatus) {
 	GinkgoHelper()
 	name := w.namespace + "-" + volume
 	stored := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
-		Capacity:    corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+		Capacity:    corev1.ResourceList{corev1.ResourceStorage: oneGi},
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 			Driver: "csi.test", VolumeHandle: name,
