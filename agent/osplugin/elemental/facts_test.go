@@ -19,7 +19,7 @@ var _ = Describe("Facts", func() {
 
 	BeforeEach(func() {
 		r = newRig()
-		r.state(`1: {source: "oci://r/os:1", digest: "sha256:1"}`, `2: {source: "oci://r/os:2", digest: "sha256:2", active: true}`)
+		r.state(`1: {digest: "sha256:1"}`, `2: {source: "oci://r/os:2", digest: "sha256:2", active: true, date: "2026-01-02T03:04:05Z", fromAction: upgrade}`)
 	})
 
 	It("are those of the booted snapshot", func() {

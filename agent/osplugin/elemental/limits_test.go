@@ -224,9 +224,9 @@ var _ = Describe("A record of a snapshot", func() {
 		r.snapshot(1, "corrupt")
 		r.snapshot(2, "booted")
 		r.link(2)
-		r.write(stateDir+"/state.yaml", "state:\n    snapshots:\n        1:\n            digest: sha256:1\n        2:\n            digest: sha256:2\n")
+		r.write(stateDir+"/state.yaml", "state:\n    snapshots:\n        1:\n"+written(1)+"        2:\n"+written(2))
 		Expect(r.plugin.Discard(context.Background(), 1)).To(Succeed())
-		Expect(r.read(stateDir + "/state.yaml")).To(Equal("state:\n    snapshots:\n        2:\n            digest: sha256:2\n"))
+		Expect(r.read(stateDir + "/state.yaml")).To(Equal("state:\n    snapshots:\n        2:\n" + written(2) + isActive))
 	})
 })
 

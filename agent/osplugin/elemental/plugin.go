@@ -60,12 +60,15 @@ func New(options Options) *Plugin {
 	}
 }
 
-// Init creates the directory for yip files, and hides the files that the CLI has copied there.
-func (p *Plugin) Init(context.Context) error {
+// Init creates the directory for yip files, hides the files that the CLI has copied there, and copies or restores the installation state.
+func (p *Plugin) Init(ctx context.Context) error {
 	if err := os.MkdirAll(p.host.Path(oemDir), 0o755); err != nil {
 		return fmt.Errorf("creating %s: %w", oemDir, err)
 	}
 	p.hideCopied()
+	if mode := p.mode(); mode == osplugin.ModeActive || mode == osplugin.ModePassive {
+		p.settleState(ctx)
+	}
 	return nil
 }
 

@@ -16,10 +16,16 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 )
 
-// forget removes the toolkit's record of a snapshot.
+// forget removes the toolkit's record of a snapshot. The running one is active if that was.
 func (p *Plugin) forget(snapshot int32) error {
+	running, err := p.booted()
+	if err != nil {
+		return err
+	}
 	return p.editState(func(document *yaml.Node) (changed bool) {
-		return removeKey(nodeAt(document, "state", "snapshots"), strconv.Itoa(int(snapshot)))
+		changed = removeKey(nodeAt(document, "state", "snapshots"), strconv.Itoa(int(snapshot)))
+		activate(document, running)
+		return changed
 	})
 }
 
@@ -42,13 +48,21 @@ func (p *Plugin) editState(edit func(document *yaml.Node) (changed bool)) error 
 	if !edit(&document) {
 		return nil
 	}
-	changed := bytes.Buffer{}
-	encoder := yaml.NewEncoder(&changed)
-	encoder.SetIndent(yamlIndent)
-	if err := errors.Join(encoder.Encode(&document), encoder.Close()); err != nil {
-		return fmt.Errorf("encoding the installation state: %w", err)
+	changed, err := encoded(&document)
+	if err != nil {
+		return err
 	}
-	return system.WriteFile(p.stateFile(), changed.Bytes(), stateFileMode)
+	return system.WriteFile(p.stateFile(), changed, stateFileMode)
+}
+
+func encoded(document *yaml.Node) ([]byte, error) {
+	content := bytes.Buffer{}
+	encoder := yaml.NewEncoder(&content)
+	encoder.SetIndent(yamlIndent)
+	if err := errors.Join(encoder.Encode(document), encoder.Close()); err != nil {
+		return nil, fmt.Errorf("encoding the installation state: %w", err)
+	}
+	return content.Bytes(), nil
 }
 
 const (

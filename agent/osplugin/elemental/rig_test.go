@@ -144,10 +144,31 @@ func (r *rig) linked() string {
 	return target
 }
 
-// state writes state.yaml with lines of snapshots, as "id: {...}".
+// state writes state.yaml with lines of snapshots, as "id: {...}", and what a record of the CLI has besides.
 func (r *rig) state(lines ...string) {
+	GinkgoHelper()
+	for i, line := range lines {
+		lines[i] = recorded(line)
+	}
 	r.write(stateDir+"/state.yaml", "snapshotter:\n  type: loopdevice\nstate:\n  label: COS_STATE\n  snapshots:\n    "+
 		strings.Join(lines, "\n    ")+"\n")
+}
+
+// recorded adds source, date and action to a snapshot "id: {...}" without them.
+func recorded(line string) string {
+	if strings.Contains(line, "source:") {
+		return line
+	}
+	return strings.Replace(line, "{", `{source: "oci://registry/os:v1", date: "2026-01-02T03:04:05Z", fromAction: upgrade, `, 1)
+}
+
+// isActive is the line of the record of the default.
+const isActive = "            active: true\n"
+
+// written is the record of a snapshot as the CLI indents it.
+func written(id int) string {
+	return fmt.Sprintf("            source: oci://registry/os:v%d\n            digest: sha256:%d\n"+
+		"            date: \"2026-01-02T03:04:05Z\"\n            fromAction: upgrade\n", id, id)
 }
 
 func (r *rig) ids() []string {

@@ -60,8 +60,7 @@ func (p *Plugin) snapshotPath(id int32) string {
 	return filepath.Join(p.snapshotsPath(), strconv.Itoa(int(id)))
 }
 
-// readState reads state.yaml. Without the file, or if it is unreadable and there is no copy of it, the host has no recorded snapshots: the
-// CLI writes the file in place, so that a loss of power may truncate it.
+// readState reads state.yaml. Without the file, or if nothing of it and of its copy is whole, the host has no recorded snapshots.
 func (p *Plugin) readState() (installState, error) {
 	state := installState{}
 	content, err := os.ReadFile(p.stateFile())
@@ -84,52 +83,39 @@ func (p *Plugin) readState() (installState, error) {
 
 func (p *Plugin) stateFile() string { return filepath.Join(p.statePath(), stateFile) }
 
-// keptState is a copy of the installation state from before the last upgrade.
+// keptState is a copy of the installation state from the last boot, or from before an upgrade in this one.
 func (p *Plugin) keptState() string { return filepath.Join(p.workDir, stateFile) }
 
-// wholeState returns a readable state: the given one, or the copy; nothing if neither can be read.
+// wholeState returns a whole state: the given one, or the agent's copy with what runs, or what is whole of the given one; nothing if none is.
 func (p *Plugin) wholeState(content []byte) ([]byte, error) {
-	if isState(content) {
+	kind := p.bootedKind()
+	why := incomplete(content, kind)
+	if why == "" {
 		return content, nil
 	}
 	kept, err := os.ReadFile(p.keptState())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the copy of the installation state: %w", err)
 	}
-	p.log.Warn("The installation state cannot be read", "file", p.stateFile(), "kept", isState(kept))
-	if isState(kept) {
-		return kept, nil
+	isKept := incomplete(kept, kind) == ""
+	p.log.Warn("The installation state is not whole", "file", p.stateFile(), "reason", why, "kept", isKept)
+	if isKept {
+		content = kept
 	}
-	if yaml.Unmarshal(content, &installState{}) != nil {
-		return nil, nil
-	}
-	return content, nil // it can be decoded, but has no snapshots
+	return p.withSnapshots(content, p.runs())
 }
 
-// isState reports whether a state is complete, as far as that can be determined: it ends with the snapshots, and every installed host has
-// one.
-func isState(content []byte) bool {
-	state := installState{}
-	return yaml.Unmarshal(content, &state) == nil && len(state.State.Snapshots) > 0
-}
-
-// keepState copies the installation state before an upgrade changes it, or restores the copy if it cannot be read: the CLI fails otherwise.
-func (p *Plugin) keepState() error {
-	content, err := os.ReadFile(p.stateFile())
-	if errors.Is(err, fs.ErrNotExist) {
+// runs returns the identity of the running snapshot by its id; nothing if it has none.
+func (p *Plugin) runs() map[int32]identity {
+	booted, err := p.booted()
+	if err != nil {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("reading the installation state: %w", err)
+	written, err := p.identity()
+	if err != nil || !written.known() {
+		return nil
 	}
-	if isState(content) {
-		return system.WriteFile(p.keptState(), content, stateFileMode)
-	}
-	kept, err := p.wholeState(content)
-	if err != nil || kept == nil {
-		return err
-	}
-	return system.WriteFile(p.stateFile(), kept, stateFileMode)
+	return map[int32]identity{booted: written}
 }
 
 // bootedKind returns the snapshotter of the running system; empty if it is not btrfs.

@@ -26,7 +26,7 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) (output 
 	if err != nil {
 		return output, err
 	}
-	if err := p.keepState(); err != nil {
+	if err := p.keepState(ctx); err != nil {
 		return output, err
 	}
 	if err := p.prepareState(); err != nil {
