@@ -134,8 +134,11 @@ func (r real) Look() elemental.Disk {
 	Expect(err).NotTo(HaveOccurred())
 	recorded, err := state.Read(r.path(stateDir + "/state.yaml"))
 	Expect(err).NotTo(HaveOccurred())
+	if recorded.State == nil {
+		recorded.State = &state.Partition{}
+	}
 	for id, each := range recorded.State.Snapshots {
-		found.Recorded[id] = each.Active
+		found.Recorded[id] = each != nil && each.Active
 	}
 	oem, saved := r.environment("/run/elemental/efi/grub_oem_env"), r.environment("/oem/grubenv")
 	found.Passive, found.Fallback, found.Check = oem.Get(grub.PassiveSnapshots), oem.Get(grub.DefaultFallback), saved.Get("boot_assessment_check")
@@ -148,6 +151,12 @@ func (r real) Look() elemental.Disk {
 	}
 	slices.Sort(found.Loops)
 	return found
+}
+
+// CutRecord implements elemental.Host.
+func (r real) CutRecord(text string) {
+	GinkgoHelper()
+	elemental.CutRecord(r.path(stateDir+"/state.yaml"), text)
 }
 
 // Fill implements elemental.Host.

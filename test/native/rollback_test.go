@@ -67,6 +67,26 @@ var _ = Describe("An upgrade that is rolled back", func() {
 		m.expectWhole("2")
 	})
 
+	It("keeps the running OS as the fallback, although a hand has made the older one the default", func() {
+		succeed("a1", "v2")
+		m.within("cd " + stateDir + "/.snapshots && ln -sfn 1/snapshot.img active")
+		digest := succeed("a2", "v3")
+		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(3)), HaveField("Digest", digest)))
+		m.expectWhole("3", "2")
+	})
+
+	It("upgrades a host whose installation state was cut by a loss of power", func() {
+		first := succeed("a1", "v2")
+		m.reboot() // with which it is copied
+		m.within("sed -i '/^        2:/q' " + stateDir + "/state.yaml && tail -n1 " + stateDir + "/state.yaml | grep -q '  2:$'")
+		m.reboot()
+		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(2)), HaveField("Digest", first)))
+		m.within("sed -i '/^        2:/q' " + stateDir + "/state.yaml && rm /var/lib/elemental/agent/state.yaml")
+		digest := succeed("a2", "v3")
+		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(3)), HaveField("Digest", digest)))
+		m.expectWhole("3", "2")
+	})
+
 	It("does not undo a later manual upgrade", func() {
 		rollBack("a1", "v2", unhealthy)
 		uri, digest := push(m.registry, "v3", kernel)

@@ -20,9 +20,54 @@ import (
 // released are the variables that would make GRUB boot something other than the default.
 var released = map[string]string{savedEntry: "", nextEntry: "", check: "", lastAttempt: ""}
 
-// BootNewest makes GRUB boot the default.
+// BootNewest makes GRUB boot the default, with the fallbacks that it has. The CLI reports success although it failed to remove or to list snapshots,
+// and lists every directory.
 func (p *Plugin) BootNewest(ctx context.Context) error {
+	if err := p.mendFallbacks(ctx); err != nil {
+		return err
+	}
 	return p.editGrub(ctx, map[string]string{savedEntry: "", nextEntry: ""})
+}
+
+// mendFallbacks removes the snapshots beyond those that the CLI keeps, and those that an earlier try has written. It lists the others besides the
+// default.
+func (p *Plugin) mendFallbacks(ctx context.Context) error {
+	booted, err := p.booted()
+	if err != nil {
+		return err
+	}
+	state, err := p.readState()
+	if err != nil {
+		return err
+	}
+	next, err := p.layout(state).next(ctx)
+	if err != nil || next == 0 {
+		return err
+	}
+	fallbacks, err := p.fallbacks(state, next, 0)
+	if err != nil {
+		return err
+	}
+	superfluous, err := p.superfluous(ctx)
+	if err != nil {
+		return err
+	}
+	unwanted := func(id int32) bool {
+		return id != booted && (slices.Contains(superfluous, id) || state.sameImage(next, booted)(id))
+	}
+	for _, id := range fallbacks {
+		if !unwanted(id) {
+			continue
+		}
+		p.log.Info("Removing a snapshot that is no fallback of the new one", "snapshot", id)
+		if err := p.Discard(ctx, id); err != nil {
+			return err
+		}
+	}
+	if err := p.listFallbacks(ctx, slices.DeleteFunc(fallbacks, unwanted), p.layout(state).variables(next)); err != nil {
+		return fmt.Errorf("listing the fallbacks of snapshot %d for GRUB: %w", next, err)
+	}
+	return nil
 }
 
 // BootAlways makes a snapshot the default; see the package comment. The link is changed first: the host then boots the good snapshot
@@ -49,6 +94,7 @@ func (p *Plugin) BootAlways(ctx context.Context, snapshot, bad int32) error {
 	if err != nil {
 		return err
 	}
+	fallbacks = slices.DeleteFunc(fallbacks, state.sameImage(bad, snapshot))
 	variables := layout.variables(snapshot)
 	if err := p.listFallbacks(ctx, fallbacks, variables); err != nil {
 		if len(variables) > 0 {
@@ -117,6 +163,14 @@ func (p *Plugin) fallbacks(state installState, snapshot, bad int32) ([]int32, er
 	slices.Sort(found)
 	slices.Reverse(found)
 	return found, nil
+}
+
+// sameImage returns whether a snapshot was made from the image of another one, which is not that of the good one.
+func (s installState) sameImage(of, good int32) func(int32) bool {
+	digest := s.State.Snapshots[of].Digest
+	return func(id int32) bool {
+		return digest != "" && s.State.Snapshots[id].Digest == digest && s.State.Snapshots[good].Digest != digest
+	}
 }
 
 // listFallbacks sets the entries besides the default's, and the order in which GRUB tries all of them, the recovery system last. Each of the

@@ -30,7 +30,7 @@ func (p *Plugin) Clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	leftovers, err := p.leftovers(state, booted)
+	leftovers, err := p.leftovers(ctx, state, booted)
 	if err != nil {
 		return err
 	}
@@ -92,9 +92,13 @@ func within(target, directory string) bool {
 	return target == directory || strings.HasPrefix(target, directory+"/")
 }
 
-// leftovers returns the snapshots that cannot be booted, and those newer than every recorded one: their upgrade did not complete. The booted
-// one is never among them.
-func (p *Plugin) leftovers(state installState, booted int32) ([]int32, error) {
+// leftovers returns the snapshots that cannot be booted, and those newer than every recorded one: their upgrade did not complete. Where there is
+// no default, they are those newer than the booted one, too: the CLI has recorded one and removed the link to it. The booted one is never among them.
+func (p *Plugin) leftovers(ctx context.Context, state installState, booted int32) ([]int32, error) {
+	next, err := p.layout(state).next(ctx)
+	if err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(p.snapshotsPath())
 	if err != nil {
 		return nil, fmt.Errorf("listing snapshots: %w", err)
@@ -110,7 +114,7 @@ func (p *Plugin) leftovers(state installState, booted int32) ([]int32, error) {
 			continue // not a snapshot, or must not be removed
 		}
 		_, recorded := state.State.Snapshots[id]
-		if !p.layout(state).whole(id) || (!recorded && id > newest) {
+		if !p.layout(state).whole(id) || (!recorded && id > newest) || (next == 0 && id > booted) {
 			leftovers = append(leftovers, id)
 		}
 	}

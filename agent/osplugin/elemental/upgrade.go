@@ -32,6 +32,9 @@ func (p *Plugin) Upgrade(ctx context.Context, request osplugin.Upgrade) (output 
 	if err := p.prepareState(); err != nil {
 		return output, err
 	}
+	if err := p.leaveOldDefault(ctx); err != nil {
+		return output, err
+	}
 	if err := p.bootBooted(ctx); err != nil {
 		return output, fmt.Errorf("selecting the running snapshot for the next boot: %w", err)
 	}
@@ -96,6 +99,26 @@ func (p *Plugin) prepareState() error {
 		return err
 	}
 	return p.rememberSnapper(state)
+}
+
+// leaveOldDefault makes the running snapshot the default in place of an older one: the CLI may remove that one, and with it the link to the default,
+// which is the new snapshot by then.
+// Source: elemental-toolkit v2.3.2, pkg/snapshotter, LoopDevice.DeleteSnapshot.
+func (p *Plugin) leaveOldDefault(ctx context.Context) error {
+	booted, err := p.booted()
+	if err != nil {
+		return fmt.Errorf("selecting the running snapshot for the next boot: %w", err)
+	}
+	state, err := p.readState()
+	if err != nil {
+		return err
+	}
+	next, err := p.layout(state).next(ctx)
+	if err != nil || next == 0 || next >= booted {
+		return err
+	}
+	p.log.Info("Making the running snapshot the default in place of an older one", "snapshot", booted, "older", next)
+	return p.replaceDefault(ctx, state, booted, 0)
 }
 
 // Written finds the snapshot of an attempt: recorded for it, made from the digest, with an image, and the default.

@@ -4,6 +4,9 @@
 package elemental
 
 import (
+	"os"
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 )
@@ -16,6 +19,33 @@ func Cases(newHost func() Host) {
 
 	ended(func(u Upgrade) Outcome { return host.Upgrade(u) }, func() Disk { return host.Look() })
 	killed(func(u Upgrade) Outcome { return host.Upgrade(u) }, func() Disk { return host.Look() })
+
+	It("ends abnormally at a snapshot without content in state.yaml, when the new one is the default", func() {
+		host.CutRecord("        1:\n")
+		end := host.Upgrade(Upgrade{To: v2})
+		Expect(end.ExitCode).To(Equal(2))
+		Expect(end.Stderr).To(ContainSubstring("nil pointer dereference"))
+		got := host.Look()
+		Expect(got.Default).To(Equal("2/" + image))
+		Expect(got.Recorded).NotTo(HaveKey(2))
+	})
+
+	It("ends abnormally at a recovery partition without content in state.yaml, before it changes anything", func() {
+		host.CutRecord("recovery:\n    {}\n")
+		end := host.Upgrade(Upgrade{To: v2})
+		Expect(end.ExitCode).To(Equal(2))
+		Expect(end.Stderr).To(ContainSubstring("nil pointer dereference"))
+		Expect(host.Look().Snapshots).To(Equal(before().Snapshots))
+	})
+
+	It("begins without the state that it cannot decode", func() {
+		host.CutRecord("            date: \"")
+		end := host.Upgrade(Upgrade{To: v2})
+		Expect(end.ExitCode).To(BeZero(), end.Stdout)
+		got := host.Look()
+		Expect(got.Default).To(Equal("2/" + image))
+		Expect(got.Recorded).To(Equal(map[int]bool{2: true}))
+	})
 
 	It("writes a large image completely", func() {
 		end := host.Upgrade(Upgrade{To: Image{Version: "v2", Large: true}})
@@ -161,3 +191,17 @@ const (
 )
 
 var v2 = Image{Version: "v2"}
+
+// CutRecord cuts a state.yaml behind the first line of a text; the rest of the text takes the place of what followed.
+func CutRecord(path, text string) {
+	GinkgoHelper()
+	content, err := os.ReadFile(path)
+	Expect(err).NotTo(HaveOccurred())
+	first, rest, _ := strings.Cut(text, "\n")
+	before, _, found := strings.Cut(string(content), first)
+	Expect(found).To(BeTrue(), "%s has no %q", path, first)
+	if strings.Contains(text, "\n") {
+		rest = "\n" + rest
+	}
+	Expect(os.WriteFile(path, []byte(before+first+rest), 0o644)).To(Succeed())
+}

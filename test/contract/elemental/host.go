@@ -72,6 +72,8 @@ type Host interface {
 	Upgrade(Upgrade) Outcome
 	// Look returns the state of the disk.
 	Look() Disk
+	// CutRecord leaves the beginning of state.yaml up to the first line of a text, as a loss of power can, and adds the rest of the text.
+	CutRecord(text string)
 	// Fill leaves enough space on the state partition for the tree of a large image, but not for the snapshot in
 	// addition.
 	Fill()

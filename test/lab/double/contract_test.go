@@ -95,8 +95,11 @@ func (d doubled) Look() elemental.Disk {
 	Expect(err).NotTo(HaveOccurred())
 	recorded, err := state.Read(d.State(disk.StateFile))
 	Expect(err).NotTo(HaveOccurred())
+	if recorded.State == nil {
+		recorded.State = &state.Partition{}
+	}
 	for id, each := range recorded.State.Snapshots {
-		found.Recorded[id] = each.Active
+		found.Recorded[id] = each != nil && each.Active
 	}
 	oem, err := grub.Read(d.GrubOEMEnv())
 	Expect(err).NotTo(HaveOccurred())
@@ -105,6 +108,12 @@ func (d doubled) Look() elemental.Disk {
 	found.Passive, found.Fallback, found.Check = oem.Get(grub.PassiveSnapshots), oem.Get(grub.DefaultFallback), saved.Get("boot_assessment_check")
 	found.Mounts, found.Loops = d.more(), d.attached()
 	return found
+}
+
+// CutRecord implements elemental.Host.
+func (d doubled) CutRecord(text string) {
+	GinkgoHelper()
+	elemental.CutRecord(d.State(disk.StateFile), text)
 }
 
 // largeBytes is the content size of a large image.

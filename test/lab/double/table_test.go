@@ -263,6 +263,18 @@ var _ = Describe("The disk of a host", Ordered, func() {
 		Expect(m.powerOn()).To(Equal("active=4 active=4 passive=2"))
 	})
 
+	It("leaves no default, and the new system as its own fallback, where an older one than what runs was the default", func() {
+		m := newMachine(registry)
+		good2(m)
+		Expect(m.powerOn()).To(Equal("active=2"))
+		Expect(m.SetActive(1)).To(Succeed())
+		m.push("v3", image.OS{})
+		Expect(m.upgrade("v3")).To(BeZero())
+		_, err := os.Readlink(m.State(disk.SnapshotsDir, disk.ActiveLink))
+		Expect(err).To(MatchError(os.ErrNotExist))
+		Expect(m.env("/efi/grub_oem_env")).To(HaveSuffix("default_fallback=0 1 2 3\npassive_snaps=3 2"))
+	})
+
 	It("leaves an image of full size that has lost its content, and exit code 0, on a full state partition", func() {
 		m := newMachine(registry)
 		m.powerOn()

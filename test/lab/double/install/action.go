@@ -44,8 +44,12 @@ type Action struct {
 
 	id         int
 	inProgress bool
-	pace       *pace
-	cleanup    []func(failed bool) error
+	// former is the snapshot that was the default when the action began.
+	former int
+	// recorded is the installation state that an upgrade began with.
+	recorded *state.File
+	pace     *pace
+	cleanup  []func(failed bool) error
 }
 
 // always and onError register cleanups, which run in reverse order.
@@ -91,6 +95,9 @@ func (a *Action) start() error {
 	a.id = 1
 	if len(ids) > 0 {
 		a.id = ids[len(ids)-1] + 1
+	}
+	if a.former, err = a.Disk.Active(); err != nil {
+		return err
 	}
 	workDir := a.Disk.Snapshot(a.id, disk.WorkDir)
 	if err := os.MkdirAll(workDir, 0o755); err != nil {

@@ -66,6 +66,10 @@ func (a *Action) deleteOld() error {
 			errs = errors.Join(errs, fmt.Errorf("cannot delete snapshot %d: in use", passive[0]))
 			continue
 		}
+		if passive[0] == a.former {
+			// The CLI takes the link to the new snapshot for that to the former default.
+			errs = errors.Join(errs, os.Remove(a.Disk.State(disk.SnapshotsDir, disk.ActiveLink)))
+		}
 		errs = errors.Join(errs, os.RemoveAll(a.Disk.Snapshot(passive[0])))
 	}
 	return errs

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +20,7 @@ import (
 // Upgrade writes the system into a new snapshot and makes it the default of the next boot.
 func (a *Action) Upgrade(ctx context.Context) (err error) {
 	defer func() { err = a.clean(err) }()
+	a.load()
 	if err := a.mountWritable(); err != nil {
 		return err
 	}
@@ -42,6 +42,20 @@ func (a *Action) Upgrade(ctx context.Context) (err error) {
 	}
 	a.pace.reached(source.OnceUnrecorded)
 	return a.recordUpgrade(digest)
+}
+
+// load reads the installation state, without which the CLI begins if it cannot be decoded. Like the CLI it follows pointers that a file that ends
+// early does not set, and ends abnormally: here, and at a snapshot without content in recordUpgrade.
+// Source: elemental-toolkit v2.3.2, LoadInstallState and upgradeInstallStateYaml.
+func (a *Action) load() {
+	f, err := state.Read(a.Disk.State(disk.StateFile))
+	if err != nil {
+		f = &state.File{Snapshotter: state.LoopDevice()}
+	}
+	if f.Recovery != nil && f.Recovery.Label == "" {
+		_ = f.Recovery.Recovery.FS
+	}
+	a.recorded = f
 }
 
 // FailingStage is the hook stage in which something failed; empty if none did.
@@ -127,13 +141,7 @@ func (a *Action) inTree(hook func() error) error {
 }
 
 func (a *Action) recordUpgrade(digest string) error {
-	f, err := state.Read(a.Disk.State(disk.StateFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = &state.File{Snapshotter: state.LoopDevice()}, nil
-	}
-	if err != nil {
-		return err
-	}
+	f := a.recorded
 	ids, err := a.Disk.Snapshots()
 	if err != nil {
 		return err
