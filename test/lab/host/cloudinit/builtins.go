@@ -24,6 +24,9 @@ func (r *Runner) command(ctx context.Context, argv []string, out *bytes.Buffer) 
 	if f, ok := r.builtins()[name]; ok {
 		return f(argv[1:], out)
 	}
+	if name == "sh" && len(argv) == 2 {
+		return r.script(ctx, argv[1])
+	}
 	r.logf("%s: command not found on a lab host", argv[0])
 	return exitNotFound
 }
@@ -33,6 +36,7 @@ func (r *Runner) builtins() map[string]func(args []string, out io.Writer) int {
 		"true":  func([]string, io.Writer) int { return 0 },
 		"false": func([]string, io.Writer) int { return 1 },
 		"sync":  func([]string, io.Writer) int { return 0 },
+		"umask": func([]string, io.Writer) int { return 0 },
 		"echo":  r.echo,
 		"rm":    r.rm,
 		"mkdir": r.mkdir,
@@ -40,6 +44,16 @@ func (r *Runner) builtins() map[string]func(args []string, out io.Writer) int {
 		"[":     r.test,
 		"test":  r.test,
 	}
+}
+
+// script runs the lines of a file.
+func (r *Runner) script(ctx context.Context, path string) int {
+	text, err := os.ReadFile(r.Disk.Path(r.Disk.HostPath(path)))
+	if err != nil {
+		r.logf("sh: %v", err)
+		return exitNotFound
+	}
+	return r.Shell(ctx, string(text))
 }
 
 // paths are the arguments that are not flags, mapped to the host's root.

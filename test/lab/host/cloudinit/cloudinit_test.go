@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -28,6 +29,7 @@ var _ = Describe("The yip files of a host", func() {
 	BeforeEach(func() {
 		d = disk.Disk(GinkgoT().TempDir())
 		Expect(d.WriteFile("/there/file", nil)).To(Succeed())
+		Expect(d.WriteFile("/there/script", []byte("#!/bin/sh\nok in\nok script\n"))).To(Succeed())
 		log, ran = gbytes.NewBuffer(), nil
 		runner = &cloudinit.Runner{Disk: d, Log: log, Commands: map[string]cloudinit.Command{
 			"ok": func(_ context.Context, argv []string, _ io.Writer) int {
@@ -53,6 +55,8 @@ var _ = Describe("The yip files of a host", func() {
 		Entry("with an open quote", `ok "`, 2),
 		Entry("that test", "[ -f /there/file ] && ok", 0, "ok"),
 		Entry("that negate a test", "[ ! -d /there ] && ok", 1),
+		Entry("of a script", "umask 022 && sh /there/script", 0, "ok|in", "ok|script"),
+		Entry("of a script that is not there", "sh /nowhere", 127),
 		Entry("that write where there is no directory", "echo x > /nowhere/file && ok", 1),
 	)
 
@@ -75,13 +79,42 @@ stages:
 		Expect(d.WriteFile("/oem/broken.yaml", []byte("stages: ["))).To(Succeed())
 		runner.Run(context.Background())
 		Expect(ran).To(Equal([]string{"ok|1", "ok|2", "ok|3", "ok|4", "ok|5"}))
-		Expect(log).To(gbytes.Say("broken.yaml: decoding yip file"))
+		Expect(log).To(gbytes.Say("failed to load file '/oem/broken.yaml'"))
 		Expect(os.ReadFile(d.Path("/etc/hostname"))).To(BeEquivalentTo("h\n"))
+	})
+
+	It("are rendered by the toolkit's engine", func() {
+		Expect(d.WriteFile("/oem/x.yaml", []byte(`stages: {boot: [{files: [{path: /f, content: "a {{.Missing}} b"}], commands: ["ok {{.Missing}}"]}]}`))).To(Succeed())
+		Expect(runner.Run(context.Background())).To(BeEmpty())
+		Expect(os.ReadFile(d.Path("/f"))).To(BeEquivalentTo("a <no value> b"))
+		Expect(ran).To(Equal([]string{"ok|<no|value>"}))
+	})
+
+	It("do not wait for those before a file that has no step for their stage", func() {
+		for name, stages := range map[string]string{"a": "network: [{commands: [first]}]", "b": "boot: []", "c": "network: [{commands: [second]}]"} {
+			Expect(d.WriteFile("/oem/"+name+".yaml", []byte("stages: {"+stages+"}"))).To(Succeed())
+		}
+		second := make(chan struct{})
+		runner.Commands["second"] = func(context.Context, []string, io.Writer) int {
+			close(second)
+			return 0
+		}
+		runner.Commands["first"] = func(ctx context.Context, _ []string, _ io.Writer) int {
+			select {
+			case <-second:
+				return 0
+			case <-ctx.Done():
+				return 1
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		Expect(runner.Run(ctx)).To(BeEmpty())
 	})
 
 	DescribeTable("write files", func(file, content string, mode os.FileMode) {
 		Expect(d.WriteFile("/oem/x.yaml", []byte("stages: {boot: [{files: [{path: /f, "+file+"}]}]}"))).To(Succeed())
-		runner.Run(context.Background())
+		Expect(runner.Run(context.Background())).To(BeEmpty())
 		Expect(os.ReadFile(d.Path("/f"))).To(BeEquivalentTo(content))
 		info, err := os.Stat(d.Path("/f"))
 		Expect(err).NotTo(HaveOccurred())
@@ -89,8 +122,16 @@ stages:
 	},
 		Entry("plain, mode as a number", "content: hi, permissions: 384", "hi", os.FileMode(0o600)),
 		Entry("mode as an octal number", "content: hi, permissions: 0640", "hi", os.FileMode(0o640)),
-		Entry("mode as text", "content: hi, permissions: '0640'", "hi", os.FileMode(0o640)),
-		Entry("base64", "content: aGk=, encoding: b64", "hi", os.FileMode(0o644)),
-		Entry("compressed", "content: H4sIAAAAAAAA/8vIBACsKpPYAgAAAA==, encoding: gz+b64", "hi", os.FileMode(0o644)),
+		Entry("base64", "content: aGk=, encoding: b64, permissions: 420", "hi", os.FileMode(0o644)),
+		Entry("compressed", "content: H4sIAAAAAAAA/8vIBACsKpPYAgAAAA==, encoding: gz+b64, permissions: 420", "hi", os.FileMode(0o644)),
 	)
+
+	It("add users, and their keys", func() {
+		Expect(d.WriteFile("/oem/x.yaml", []byte("stages: {boot: [{users: {a: {ssh_authorized_keys: [k], groups: [g]}, b: {lock_passwd: true}}, authorized_keys: {root: [r]}}]}"))).To(Succeed())
+		Expect(runner.Run(context.Background())).To(BeEmpty())
+		Expect(os.ReadFile(d.Path("/etc/shadow"))).To(BeEquivalentTo("a::::::::\nb:!:::::::\n"))
+		Expect(os.ReadFile(d.Path("/etc/group"))).To(BeEquivalentTo("g:a\n:b\n"))
+		Expect(os.ReadFile(d.Path("/home/a/.ssh/authorized_keys"))).To(BeEquivalentTo("k\n"))
+		Expect(os.ReadFile(d.Path("/root/.ssh/authorized_keys"))).To(BeEquivalentTo("r\n"))
+	})
 })

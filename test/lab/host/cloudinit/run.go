@@ -4,12 +4,15 @@
 package cloudinit
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
+	"os/exec"
+
+	"github.com/rancher/yip/pkg/executor"
+	"github.com/rancher/yip/pkg/plugins"
+	"github.com/sirupsen/logrus"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
 )
@@ -25,12 +28,14 @@ type Runner struct {
 	Disk disk.Disk
 	// Commands that the host has besides those that change files.
 	Commands map[string]Command
-	// Log receives the commands and their errors.
+	// Sh runs a command line of a file and returns what it printed. Default: Shell does.
+	Sh func(ctx context.Context, line string) (string, error)
+	// Log receives what the engine says, and the commands and their errors.
 	Log io.Writer
 }
 
-// Run runs all stages of a boot. Errors are logged and do not stop it, as in yip. It returns the stages with errors: with --strict, as the
-// toolkit's units run them, their units fail.
+// Run runs all stages of a boot. Errors are logged and do not stop it. It returns the stages with errors: with --strict, as the toolkit's
+// units run them, their units fail.
 func (r *Runner) Run(ctx context.Context) (failed []string) {
 	for _, stage := range Stages {
 		succeeds := true
@@ -44,54 +49,28 @@ func (r *Runner) Run(ctx context.Context) (failed []string) {
 	return failed
 }
 
-func (r *Runner) logf(format string, args ...any) { _, _ = fmt.Fprintf(r.Log, format+"\n", args...) }
-
-// stage rereads the files, because the previous stage may have added and removed some.
+// stage runs the engine as the toolkit does, with the plugins in its order.
+// Source: elemental-toolkit v2.3.2, pkg/cloudinit.
 func (r *Runner) stage(ctx context.Context, name string) (succeeds bool) {
-	succeeds = true
-	files, _ := filepath.Glob(r.Disk.Path(disk.OEMDir, "*.y*ml"))
-	slices.Sort(files)
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		config, err := Load(data)
-		if err != nil {
-			r.logf("%s: %v", filepath.Base(file), err)
-			succeeds = false
-			continue
-		}
-		for _, stage := range config.Stages[name] {
-			if ctx.Err() != nil {
-				return succeeds
-			}
-			r.logf("%s: stage %s %s", filepath.Base(file), name, stage.Name)
-			succeeds = r.apply(ctx, stage) && succeeds
-		}
-	}
-	return succeeds
-}
-
-func (r *Runner) apply(ctx context.Context, s Stage) (succeeds bool) {
-	if s.If != "" && r.Shell(ctx, s.If) != 0 {
+	root := newRootFS(r.Disk)
+	if _, err := root.Stat(disk.OEMDir); err != nil {
 		return true
 	}
-	succeeds = true
-	if s.Hostname != "" {
-		succeeds = r.check(r.Disk.WriteFile("/etc/hostname", []byte(s.Hostname+"\n")))
-	}
-	for _, f := range s.Files {
-		succeeds = r.check(r.write(f)) && succeeds
-	}
-	for _, c := range s.Commands {
-		if rc := r.Shell(ctx, c); rc != 0 {
-			r.logf("exit code %d: %s", rc, c)
-			succeeds = false
-		}
-	}
-	return succeeds
+	log := logrus.New()
+	log.SetOutput(r.Log)
+	log.SetFormatter(&logrus.TextFormatter{DisableColors: true, DisableTimestamp: true, DisableQuote: true})
+	engine := executor.NewExecutor(
+		executor.WithLogger(log),
+		executor.WithConditionals(plugins.NodeConditional, plugins.IfConditional),
+		executor.WithPlugins(
+			notPlayed, plugins.EnsureDirectories, plugins.EnsureFiles, plugins.Commands,
+			hostname, plugins.Sysctl, users, plugins.Systemctl,
+		),
+	)
+	return r.check(engine.Run(name, root, &console{runner: r, ctx: ctx}, disk.OEMDir))
 }
+
+func (r *Runner) logf(format string, args ...any) { _, _ = fmt.Fprintf(r.Log, format+"\n", args...) }
 
 func (r *Runner) check(err error) (succeeds bool) {
 	if err != nil {
@@ -100,17 +79,43 @@ func (r *Runner) check(err error) (succeeds bool) {
 	return err == nil
 }
 
-func (r *Runner) write(f File) error {
-	data, err := f.decoded()
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", f.Path, err)
+// console runs the commands of the engine on the host.
+type console struct {
+	runner *Runner
+	ctx    context.Context
+}
+
+var _ plugins.Console = (*console)(nil)
+
+// Run implements plugins.Console. When the power is cut no command runs any more.
+func (c *console) Run(line string, _ ...func(*exec.Cmd)) (string, error) {
+	if err := c.ctx.Err(); err != nil {
+		return "", err
 	}
-	path := r.Disk.HostPath(f.Path)
-	if err := r.Disk.WriteFile(path, data); err != nil {
-		return err
+	if c.runner.Sh != nil {
+		return c.runner.Sh(c.ctx, line)
 	}
-	if f.Permissions == 0 {
-		return nil
+	if rc := c.runner.Shell(c.ctx, line); rc != 0 {
+		return "", fmt.Errorf("exit code %d: %s", rc, line)
 	}
-	return os.Chmod(r.Disk.Path(path), os.FileMode(f.Permissions).Perm())
+	return "", nil
+}
+
+// Start implements plugins.Console.
+func (*console) Start(cmd *exec.Cmd, _ ...func(*exec.Cmd)) error {
+	return fmt.Errorf("a host of the lab does not run %s", cmd)
+}
+
+// RunTemplate implements plugins.Console.
+func (c *console) RunTemplate(names []string, template string) error {
+	var failed bytes.Buffer
+	for _, name := range names {
+		if _, err := c.Run(fmt.Sprintf(template, name)); err != nil {
+			_, _ = fmt.Fprintln(&failed, err)
+		}
+	}
+	if failed.Len() > 0 {
+		return fmt.Errorf("%s", failed.String())
+	}
+	return nil
 }
