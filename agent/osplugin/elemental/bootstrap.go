@@ -6,6 +6,7 @@ package elemental
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -25,30 +26,64 @@ func (p *Plugin) Bootstrap(_ context.Context, data wire.Bootstrap) error {
 	if data.Format != formatCloudConfig {
 		return fmt.Errorf("bootstrap data has format %q, Elemental hosts take %q: %w", data.Format, formatCloudConfig, osplugin.ErrUnsupported)
 	}
-	stage, ignored, err := convert(data.Config)
+	converted, err := convert(data.Config)
 	if err != nil {
 		return fmt.Errorf("converting bootstrap data: %w: %w", err, osplugin.ErrUnsupported)
 	}
-	if len(ignored) > 0 {
-		p.log.Warn("Ignoring unsupported keys of the bootstrap data", "keys", ignored)
+	if len(converted.ignored) > 0 {
+		p.log.Warn("Ignoring unsupported keys of the bootstrap data", "keys", converted.ignored)
 	}
-	writesSentinel := func(command string) bool { return strings.Contains(command, bootstrapSentinel) }
-	if !slices.ContainsFunc(stage.Commands, writesSentinel) {
-		stage.Commands = append(stage.Commands, "mkdir -p /run/cluster-api && echo success > "+bootstrapSentinel)
-	}
-	stage.Name = "Cluster API bootstrap"
-	file := yipFile{Name: "Cluster API bootstrap", Stages: map[string][]yipStage{
-		stageNetwork: {stage},
-		stageNetworkAfter: {{
-			Name:     "Remove the bootstrap once it has succeeded",
-			If:       "[ -f " + bootstrapSentinel + " ]",
-			Commands: []string{"rm -f " + bootstrapConfig},
-		}},
-	}}
+	file := yipFile{Stages: map[string][]yipStage{stageNetworkAfter: bootstrapSteps(converted)}}
 	if err := p.writeYip(bootstrapConfig, file); err != nil {
 		return err
 	}
 	return p.flush()
+}
+
+// bootstrapSteps are in the order of cloud-init's modules. They are all in the last stage: whatever other files do in the network stage has
+// been done before. The recovery system, which may be there to reset the host, takes none of them.
+// Source: cloud-init, config/cloud.cfg.tmpl: bootcmd, write_files, set_hostname, users_groups, ssh, and in its final stage
+// write_files_deferred and scripts_user, which is what runs runcmd.
+func bootstrapSteps(data userData) []yipStage {
+	var steps []yipStage
+	if data.bootcmd != "" {
+		steps = append(steps, runScript("bootcmd", bootcmdScript, data.bootcmd))
+	}
+	steps = append(steps, writeFiles("Files", data.files)...)
+	if data.hostname != "" {
+		steps = append(steps, yipStage{Name: "Host name", Hostname: literal(data.hostname)})
+	}
+	if len(data.users) > 0 || len(data.keys) > 0 {
+		steps = append(steps, yipStage{Name: "Users", Users: data.users, Keys: data.keys})
+	}
+	steps = append(steps, writeFiles("Deferred files", data.deferred)...)
+	steps = append(steps, runCommands(data.runcmd))
+	for i := range steps {
+		steps[i].If = literal("[ ! -f " + fmt.Sprintf(modePattern, osplugin.ModeRecovery) + " ]")
+	}
+	return append(steps, yipStage{
+		Name:     "Remove the bootstrap once it has succeeded",
+		If:       "[ -f " + bootstrapSentinel + " ]",
+		Commands: []literal{"rm -f " + bootstrapConfig + " " + bootcmdScript + " " + runcmdScript},
+	})
+}
+
+// runScript writes a script and runs it.
+func runScript(name, path, text string) yipStage {
+	return yipStage{
+		Name: name, Files: []yipContent{{Path: path, Mode: 0o700, Content: []byte(text)}}, Commands: []literal{literal("sh " + path)},
+	}
+}
+
+// runCommands runs runcmd, which makes the sentinel; if it does not do that by itself, its success does. The last command fails without the
+// sentinel: the script's exit code is that of its last command, which need not be the one that matters.
+func runCommands(script string) yipStage {
+	step := runScript("runcmd", runcmdScript, script)
+	if !strings.Contains(script, bootstrapSentinel) {
+		step.Commands[0] += " && mkdir -p " + literal(path.Dir(bootstrapSentinel)) + " && echo success > " + bootstrapSentinel
+	}
+	step.Commands = append(step.Commands, "[ -f "+bootstrapSentinel+" ]")
+	return step
 }
 
 // BootstrapState checks for the file and the sentinel.

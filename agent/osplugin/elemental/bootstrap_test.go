@@ -40,33 +40,44 @@ ntp: {enabled: true}
 `
 
 const kubeadmYip = `# Written by elemental-agent.
-name: Cluster API bootstrap
 stages:
-    network:
-        - name: Cluster API bootstrap
+    network.after:
+        - name: 'Files: directories'
+          if: '[ ! -f /run/elemental/recovery_mode ]'
+          commands:
+            - umask 022 && mkdir -p '/run/kubeadm'
+        - name: Files
+          if: '[ ! -f /run/elemental/recovery_mode ]'
           files:
             - path: /run/kubeadm/kubeadm.yaml
               permissions: 416
-              owner: 0
-              group: 0
               ownerstring: root:root
-              content: |
-                kind: JoinConfiguration
+              encoding: base64
+              content: a2luZDogSm9pbkNvbmZpZ3VyYXRpb24K
+        - name: Users
+          if: '[ ! -f /run/elemental/recovery_mode ]'
           users:
             admin:
+                ssh_authorized_keys:
+                    - key-1
                 groups:
                     - sudo
                     - wheel
-                ssh_authorized_keys:
-                    - key-1
+                lock_passwd: true
+        - name: runcmd
+          if: '[ ! -f /run/elemental/recovery_mode ]'
+          files:
+            - path: /run/elemental-agent/bootstrap/runcmd
+              permissions: 448
+              encoding: base64
+              content: IyEvYmluL3NoCmt1YmVhZG0gam9pbiAtLWNvbmZpZyAvcnVuL2t1YmVhZG0va3ViZWFkbS55YW1sICYmIGVjaG8gc3VjY2VzcyA+IC9ydW4vY2x1c3Rlci1hcGkvYm9vdHN0cmFwLXN1Y2Nlc3MuY29tcGxldGUKJ2VjaG8nICdpdCdcJydzIGRvbmUnCg==
           commands:
-            - kubeadm join --config /run/kubeadm/kubeadm.yaml && echo success > /run/cluster-api/bootstrap-success.complete
-            - '''echo'' ''it''\''''s done'''
-    network.after:
+            - sh /run/elemental-agent/bootstrap/runcmd
+            - '[ -f /run/cluster-api/bootstrap-success.complete ]'
         - name: Remove the bootstrap once it has succeeded
           if: '[ -f /run/cluster-api/bootstrap-success.complete ]'
           commands:
-            - rm -f /oem/bootstrap-cloud-config.yaml
+            - rm -f /oem/bootstrap-cloud-config.yaml /run/elemental-agent/bootstrap/bootcmd /run/elemental-agent/bootstrap/runcmd
 `
 
 var _ = Describe("Bootstrap data", func() {
@@ -87,7 +98,7 @@ var _ = Describe("Bootstrap data", func() {
 	It("gets a sentinel where a provider writes none", func() {
 		Expect(r.plugin.Bootstrap(ctx, wire.Bootstrap{Format: "cloud-config", Config: "#cloud-config\nruncmd: [k3s]\n"})).To(Succeed())
 		Expect(r.read("/oem/bootstrap-cloud-config.yaml")).To(ContainSubstring(
-			"- mkdir -p /run/cluster-api && echo success > /run/cluster-api/bootstrap-success.complete"))
+			"- sh /run/elemental-agent/bootstrap/runcmd && mkdir -p /run/cluster-api && echo success > /run/cluster-api/bootstrap-success.complete"))
 	})
 
 	DescribeTable("is refused for good",
@@ -100,7 +111,20 @@ var _ = Describe("Bootstrap data", func() {
 		Entry("ignition", wire.Bootstrap{Format: "ignition"}, `format "ignition", Elemental hosts take "cloud-config"`),
 		Entry("not YAML", wire.Bootstrap{Format: "cloud-config", Config: "#cloud-config\n\t:"}, "decoding the cloud-config"),
 		Entry("permissions", wire.Bootstrap{Format: "cloud-config", Config: "write_files: [{path: /x, permissions: rw}]"},
-			`write_files: /x: permissions "rw" are not an octal number`),
+			`write_files: /x: permissions "rw" are not an octal number up to 7777`),
+		Entry("permissions that no file has", wire.Bootstrap{Format: "cloud-config", Config: "write_files: [{path: /x, permissions: 4096}]"}, `"4096" are not`),
+		Entry("negative permissions", wire.Bootstrap{Format: "cloud-config", Config: "write_files: [{path: /x, permissions: -1}]"}, `"-1" are not`),
+		Entry("a file without a path", wire.Bootstrap{Format: "cloud-config", Config: "write_files: [{content: x}]"}, "write_files: file 1 has no path"),
+		Entry("a source", wire.Bootstrap{Format: "cloud-config", Config: "write_files: [{path: /x, source: {uri: 'http://x'}}]"}, "write the content"),
+		Entry("content that is not base64", wire.Bootstrap{Format: "cloud-config", Config: "write_files: [{path: /x, encoding: b64, content: '?'}]"},
+			"write_files: /x: its content is not encoded as b64"),
+		Entry("content that is not compressed", wire.Bootstrap{Format: "cloud-config", Config: "write_files: [{path: /x, encoding: gzip, content: x}]"},
+			"is not compressed with gzip"),
+		Entry("files that are larger than is unpacked", wire.Bootstrap{Format: "cloud-config", Config: largeFiles(4<<20, 4<<20+1)},
+			"write_files: /2: the files are larger than 8 MiB altogether, unpacked"),
+		Entry("a user without a name", wire.Bootstrap{Format: "cloud-config", Config: "users: [{groups: x}]"}, "a user without a name"),
+		Entry("users in a map", wire.Bootstrap{Format: "cloud-config", Config: "users: {x: {}}"}, "users are not a list"),
+		Entry("sudo that is no rule", wire.Bootstrap{Format: "cloud-config", Config: "users: [{name: x, sudo: true}]"}, `users: x: sudo: "true" is neither a rule`),
 		Entry("append", wire.Bootstrap{Format: "cloud-config", Config: "write_files: [{path: /x, append: true}]"}, "write the whole file"),
 		Entry("a command that is none", wire.Bootstrap{Format: "cloud-config", Config: "runcmd: [{a: b}]"}, "neither a string nor a list"),
 	)

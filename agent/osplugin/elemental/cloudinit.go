@@ -5,8 +5,8 @@ package elemental
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -19,7 +19,7 @@ const cloudConfigHeader = "#cloud-config"
 type cloudInit struct {
 	Hostname string          `yaml:"hostname"`
 	Files    []cloudInitFile `yaml:"write_files"`
-	Users    []yaml.Node     `yaml:"users"`
+	Users    yaml.Node       `yaml:"users"`
 	Keys     []string        `yaml:"ssh_authorized_keys"`
 	BootCmd  []yaml.Node     `yaml:"bootcmd"`
 	RunCmd   []yaml.Node     `yaml:"runcmd"`
@@ -27,138 +27,69 @@ type cloudInit struct {
 	Rest map[string]yaml.Node `yaml:",inline"`
 }
 
-type cloudInitFile struct {
-	Path        string `yaml:"path"`
-	Owner       string `yaml:"owner"`
-	Permissions string `yaml:"permissions"`
-	Encoding    string `yaml:"encoding"`
-	Content     string `yaml:"content"`
-	Append      bool   `yaml:"append"`
+// userData is a cloud-config, decoded.
+type userData struct {
+	hostname string
+	// files are written before the users are added, deferred files after that.
+	files, deferred []yipContent
+	users           map[string]yipUser
+	keys            map[string][]string
+	// bootcmd and runcmd are scripts; empty without commands.
+	bootcmd, runcmd string
+	// ignored are the keys without a counterpart, sorted.
+	ignored []string
 }
 
-type cloudInitUser struct {
-	Name         string    `yaml:"name"`
-	Passwd       string    `yaml:"passwd"`
-	HashedPasswd string    `yaml:"hashed_passwd"`
-	Groups       yaml.Node `yaml:"groups"`
-	Homedir      string    `yaml:"homedir"`
-	Shell        string    `yaml:"shell"`
-	LockPasswd   bool      `yaml:"lock_passwd"`
-	Keys         []string  `yaml:"ssh_authorized_keys"`
-}
-
-// defaultFileMode is cloud-init's default for files.
-const defaultFileMode = 0o644
-
-// convert converts a cloud-config into a stage of a yip file, and lists the keys without a counterpart. Lines before the header (a jinja
-// marker, comments) are dropped.
-func convert(config string) (stage yipStage, ignored []string, err error) {
-	if start := strings.Index(config, cloudConfigHeader); start >= 0 {
-		config = config[start:]
-	}
+// convert decodes a cloud-config. Its errors name the key, and the file or user.
+func convert(config string) (data userData, err error) {
 	parsed := cloudInit{}
 	if err := yaml.Unmarshal([]byte(config), &parsed); err != nil {
-		return stage, nil, fmt.Errorf("decoding the cloud-config: %w", err)
+		return data, fmt.Errorf("decoding the cloud-config: %w", err)
 	}
-	stage = yipStage{Hostname: parsed.Hostname}
-	if stage.Files, err = convertFiles(parsed.Files); err != nil {
-		return stage, nil, err
+	data.hostname = parsed.Hostname
+	data.ignored = slices.Collect(maps.Keys(parsed.Rest))
+	if err := data.addFiles(parsed.Files); err != nil {
+		return data, err
 	}
-	if stage.Users, err = convertUsers(parsed.Users); err != nil {
-		return stage, nil, err
+	if err := data.addUsers(parsed.Users); err != nil {
+		return data, err
 	}
 	if len(parsed.Keys) > 0 {
-		stage.Keys = map[string][]string{"root": parsed.Keys}
+		data.keys = map[string][]string{"root": parsed.Keys}
 	}
-	stage.Commands, err = convertCommands(append(parsed.BootCmd, parsed.RunCmd...))
-	for key := range parsed.Rest {
-		ignored = append(ignored, key)
+	if data.bootcmd, err = script("bootcmd", parsed.BootCmd); err != nil {
+		return data, err
 	}
-	slices.Sort(ignored)
-	return stage, ignored, err
+	if data.runcmd, err = script("runcmd", parsed.RunCmd); err != nil {
+		return data, err
+	}
+	slices.Sort(data.ignored)
+	return data, nil
 }
 
-func convertFiles(files []cloudInitFile) ([]yipContent, error) {
-	var converted []yipContent
-	for _, file := range files {
-		if file.Append {
-			return nil, fmt.Errorf("write_files: %s: append is not supported on Elemental hosts: write the whole file", file.Path)
-		}
-		mode := uint64(defaultFileMode)
-		if file.Permissions != "" {
-			var err error
-			if mode, err = strconv.ParseUint(strings.TrimPrefix(file.Permissions, "0o"), 8, 32); err != nil {
-				return nil, fmt.Errorf("write_files: %s: permissions %q are not an octal number", file.Path, file.Permissions)
-			}
-		}
-		converted = append(converted, yipContent{
-			Path: file.Path, Permissions: uint32(mode), OwnerString: file.Owner, Content: file.Content, Encoding: file.Encoding,
-		})
+// script makes one script of all commands, as cloud-init does: a variable, a directory or an exit is that of the next commands, too.
+// Commands are lines of a shell, or lists of arguments, which are therefore quoted.
+func script(key string, commands []yaml.Node) (string, error) {
+	if len(commands) == 0 {
+		return "", nil
 	}
-	return converted, nil
-}
-
-func convertUsers(users []yaml.Node) (map[string]yipUser, error) {
-	converted := map[string]yipUser{}
-	for _, node := range users {
-		if node.Kind == yaml.ScalarNode {
-			continue // "default": the distribution's user, which Elemental does not have
-		}
-		user := cloudInitUser{}
-		if err := node.Decode(&user); err != nil {
-			return nil, fmt.Errorf("users: %w", err)
-		}
-		groups, err := stringList(user.Groups)
-		if err != nil {
-			return nil, fmt.Errorf("users: %s: groups: %w", user.Name, err)
-		}
-		password := user.Passwd
-		if password == "" {
-			password = user.HashedPasswd
-		}
-		converted[user.Name] = yipUser{
-			PasswordHash: password, Groups: groups, Homedir: user.Homedir, Shell: user.Shell,
-			LockPasswd: user.LockPasswd, Keys: user.Keys,
-		}
-	}
-	return converted, nil
-}
-
-// stringList decodes a list, or a string with commas.
-func stringList(node yaml.Node) ([]string, error) {
-	if node.IsZero() {
-		return nil, nil
-	}
-	if node.Kind == yaml.ScalarNode {
-		var list []string
-		for part := range strings.SplitSeq(node.Value, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				list = append(list, part)
-			}
-		}
-		return list, nil
-	}
-	var list []string
-	err := node.Decode(&list)
-	return list, err
-}
-
-// convertCommands converts strings, which a shell runs, and lists, which are arguments and therefore quoted.
-func convertCommands(nodes []yaml.Node) ([]string, error) {
-	var commands []string
-	for _, node := range nodes {
-		if node.Kind == yaml.ScalarNode {
-			commands = append(commands, node.Value)
+	text := "#!/bin/sh\n"
+	for _, node := range commands {
+		switch {
+		case node.ShortTag() == "!!null": // a comment
+			continue
+		case node.Kind == yaml.ScalarNode:
+			text += node.Value + "\n"
 			continue
 		}
-		var args []string
-		if err := node.Decode(&args); err != nil {
-			return nil, fmt.Errorf("runcmd: line %d is neither a string nor a list of strings", node.Line)
+		var arguments []string
+		if err := node.Decode(&arguments); err != nil {
+			return "", fmt.Errorf("%s: line %d is neither a string nor a list of strings", key, node.Line)
 		}
-		for i, arg := range args {
-			args[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		for i, argument := range arguments {
+			arguments[i] = quote(argument)
 		}
-		commands = append(commands, strings.Join(args, " "))
+		text += strings.Join(arguments, " ") + "\n"
 	}
-	return commands, nil
+	return text, nil
 }

@@ -4,6 +4,11 @@
 // Package elemental drives an Elemental OS: the elemental CLI, GRUB's environment, systemd, and yip
 // files in /oem. It was written against elemental-toolkit v2.3.2 with its snapshotters, loopdevice and btrfs.
 //
+// # What the engine does with a file
+//
+// yip renders the content of files and commands as templates, see literal and yipContent. Steps of
+// different files may run at the same time, see the stages.
+//
 // # The next boot
 //
 // GRUB boots next_entry, once, if it is set, and otherwise saved_entry. While boot_assessment_check is

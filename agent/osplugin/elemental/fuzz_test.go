@@ -5,12 +5,14 @@ package elemental
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"text/template"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// FuzzConvert tries to find a cloud-config that is accepted and whose stage cannot be written, or that loses a key
+// FuzzConvert tries to find a cloud-config that is accepted and whose steps cannot be written, or that loses a key
 // without naming it.
 func FuzzConvert(f *testing.F) {
 	f.Add("#cloud-config\nwrite_files:\n- path: /a\n  permissions: \"0o600\"\n  content: x\nruncmd:\n- kubeadm init\n- [a, b]\n")
@@ -20,15 +22,32 @@ func FuzzConvert(f *testing.F) {
 	f.Add("runcmd: &a [*a]\n")
 	f.Add("- 1\n")
 	f.Fuzz(func(t *testing.T, config string) {
-		stage, ignored, err := convert(config)
+		data, err := convert(config)
 		if err != nil {
 			return
 		}
-		if _, err := yaml.Marshal(stage); err != nil {
-			t.Errorf("the stage of %q cannot be written: %v", config, err)
+		if _, err := yaml.Marshal(bootstrapSteps(data)); err != nil {
+			t.Errorf("the steps of %q cannot be written: %v", config, err)
 		}
-		if !slices.IsSorted(ignored) {
-			t.Errorf("what is ignored of %q is not sorted: %v", config, ignored)
+		if !slices.IsSorted(data.ignored) {
+			t.Errorf("what is ignored of %q is not sorted: %v", config, data.ignored)
+		}
+	})
+}
+
+// FuzzEscape tries to find text that the engine's templates change.
+func FuzzEscape(f *testing.F) {
+	for _, text := range []string{"", "{{ .A }}", "{{- end -}} x", "{{{{{", "}}{{", "{{\"{{\"}}", "{{/* x */}}", "a {{`", "{\x00\xff{{\r\n}}", "{ {{ {"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		parsed, err := template.New("x").Parse(escape(text))
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		rendered := strings.Builder{}
+		if err := parsed.Execute(&rendered, map[string]any{}); err != nil || rendered.String() != text {
+			t.Errorf("%q becomes %q, %v", text, rendered.String(), err)
 		}
 	})
 }

@@ -38,11 +38,11 @@ func (i identity) contradicts(recorded snapshotState) bool {
 	return i != (identity{}) && ours && (i.Attempt != attempt || i.Digest != recorded.Digest)
 }
 
-// stage returns the hook that writes the identity into the new tree.
-func (i identity) stage() (yipStage, error) {
+// steps returns the steps of the hook that write the identity into the new tree.
+func (i identity) steps() ([]yipStage, error) {
 	content, err := json.Marshal(i)
 	if err != nil {
-		return yipStage{}, fmt.Errorf("encoding the identity of the snapshot: %w", err)
+		return nil, fmt.Errorf("encoding the identity of the snapshot: %w", err)
 	}
-	return yipStage{Files: []yipContent{{Path: workingTree + identityFile, Permissions: 0o644, Content: string(content)}}}, nil
+	return writeFiles("Identify the new OS", []yipContent{{Path: workingTree + identityFile, Mode: 0o644, Content: content}}), nil
 }

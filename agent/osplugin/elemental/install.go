@@ -24,20 +24,21 @@ func (p *Plugin) Installed() bool { return p.mode() != osplugin.ModeLive }
 
 // InstallHostname writes /oem/set-hostname.yaml.
 func (p *Plugin) InstallHostname(_ context.Context, name string) error {
-	return p.writeYip(hostnameConfig, yipFile{Name: "Host name", Stages: map[string][]yipStage{
-		stageBoot: {{Hostname: name, Commands: []string{"echo " + name + " > /etc/hostname"}}},
+	return p.writeYip(hostnameConfig, yipFile{Stages: map[string][]yipStage{
+		stageBoot: {{Name: "Host name", Hostname: literal(name), Commands: []literal{literal("echo " + name + " > /etc/hostname")}}},
 	}})
 }
 
 // InstallFile writes /oem/set-file-<name>.yaml, which restores the file at every boot: /etc and, on some images, /var are not persistent.
 func (p *Plugin) InstallFile(_ context.Context, file osplugin.File) error {
 	name := strings.ReplaceAll(path.Base(file.Path), ".", "-")
-	return p.writeYip(installedFilePrefix+name+".yaml", yipFile{Name: "Write " + file.Path, Stages: map[string][]yipStage{
-		stageBoot: {{Files: []yipContent{{Path: file.Path, Permissions: file.Mode, Content: file.Content}}}},
+	return p.writeYip(installedFilePrefix+name+".yaml", yipFile{Stages: map[string][]yipStage{
+		stageBoot: writeFiles("Write "+file.Path, []yipContent{{Path: file.Path, Mode: file.Mode, Content: []byte(file.Content)}}),
 	}})
 }
 
-// InstallCloudConfig writes /oem/set-cloud-config.yaml.
+// InstallCloudConfig writes /oem/set-cloud-config.yaml. A registration's cloud-config is in the engine's own format, templates included: it is
+// passed on as it is.
 func (p *Plugin) InstallCloudConfig(_ context.Context, config json.RawMessage) error {
 	var content map[string]any
 	if err := json.Unmarshal(config, &content); err != nil {

@@ -270,13 +270,27 @@ var _ = It("An installation goes by the device, where a selector is named beside
 
 var _ = DescribeTable("A user's password", func(fields, expected string) {
 	r := newRig()
-	config := fmt.Sprintf("#cloud-config\nusers: [{name: x, %s}]\n", fields)
+	config := fmt.Sprintf("#cloud-config\nusers: [{name: x, lock_passwd: false, %s}]\n", fields)
 	Expect(r.plugin.Bootstrap(context.Background(), wire.Bootstrap{Format: "cloud-config", Config: config})).To(Succeed())
 	Expect(r.read("/oem/bootstrap-cloud-config.yaml")).To(ContainSubstring("passwd: " + expected + "\n"))
 },
 	Entry("by the one name", "passwd: a", "a"),
 	Entry("by the other", "hashed_passwd: b", "b"),
 	Entry("by both", "passwd: a, hashed_passwd: b", "a"),
+)
+
+var _ = DescribeTable("A user is locked", func(fields string) {
+	r := newRig()
+	config := fmt.Sprintf("#cloud-config\nusers: [{name: x, %s}]\n", fields)
+	Expect(r.plugin.Bootstrap(context.Background(), wire.Bootstrap{Format: "cloud-config", Config: config})).To(Succeed())
+	written := r.read("/oem/bootstrap-cloud-config.yaml")
+	Expect(written).To(ContainSubstring("lock_passwd: true"))
+	Expect(written).NotTo(ContainSubstring(" passwd:"))
+},
+	Entry("without a password", "shell: /bin/sh"),
+	Entry("without a password, which the engine would make an empty one", "lock_passwd: false"),
+	Entry("with a password, by default", "passwd: a"),
+	Entry("where the data lock it", "passwd: a, lock_passwd: true"),
 )
 
 var _ = It("What a link among the copied files names keeps its mode", func() {

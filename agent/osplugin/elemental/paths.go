@@ -44,6 +44,10 @@ const (
 	// elementalLock is locked by each installation, upgrade and reset, until its last process has ended.
 	elementalLock = runDir + "/elemental.lock"
 
+	// bootcmdScript and runcmdScript are the commands of the bootstrap data, in the boot that runs them.
+	bootcmdScript = runDir + "/bootstrap/bootcmd"
+	runcmdScript  = runDir + "/bootstrap/runcmd"
+
 	// installedMark exists from the end of an installation to the next boot.
 	installedMark = runDir + "/installed"
 

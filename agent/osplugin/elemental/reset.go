@@ -27,16 +27,17 @@ type resetOptions struct {
 	Debug           bool     `json:"debug"`
 }
 
-// TriggerReset makes the next boot go to recovery and reset the host there.
+// TriggerReset makes the next boot go to recovery and reset the host there. The step is in a stage after that of the network: the steps that
+// configure it have ended.
 func (p *Plugin) TriggerReset(ctx context.Context) error {
 	if err := p.keepConfig(); err != nil {
 		return err
 	}
-	err := p.writeYip(resetConfig, yipFile{Name: "Elemental reset", Stages: map[string][]yipStage{
-		stageNetwork: {{
+	err := p.writeYip(resetConfig, yipFile{Stages: map[string][]yipStage{
+		stageNetworkAfter: {{
 			Name: "Reset the host and register it again",
-			If:   "[ -f " + fmt.Sprintf(modePattern, osplugin.ModeRecovery) + " ]",
-			Commands: []string{
+			If:   literal("[ -f " + fmt.Sprintf(modePattern, osplugin.ModeRecovery) + " ]"),
+			Commands: []literal{
 				"elemental-agent reset --config " + keptAgentConfig,
 				"systemctl reboot",
 			},

@@ -43,21 +43,22 @@ func (p *Plugin) prepareRecord(request osplugin.Upgrade) (string, error) {
 	if err := system.RemoveFile(list); err != nil {
 		return "", err
 	}
-	identify, err := identityOf(request).stage()
+	identify, err := identityOf(request).steps()
 	if err != nil {
 		return "", err
 	}
 	within := workingTree + recordDir
+	place := yipStage{
+		Name:     "Place the hook that records the files of the new OS",
+		Commands: []literal{literal(fmt.Sprintf("mkdir -p %s && cp %s %s/", within, recordHook, within))},
+	}
+	record := yipStage{Name: "Record the files of the new OS", Commands: []literal{
+		literal("rm -rf " + filepath.Dir(within)),
+		literal(fmt.Sprintf("%s tree record %s %s %s", quote(self), workingTree, quote(list), quote(p.snapshotsPath()))),
+	}}
 	hooks := map[string]yipFile{
-		recordDir + "/place.yaml": {Name: "Place the hook that records the files of the new OS", Stages: map[string][]yipStage{
-			"after-upgrade.before": {identify, {Commands: []string{fmt.Sprintf("mkdir -p %s && cp %s %s/", within, recordHook, within)}}},
-		}},
-		recordHook: {Name: "Record the files of the new OS", Stages: map[string][]yipStage{
-			"after-upgrade.after": {{Commands: []string{
-				"rm -rf " + filepath.Dir(within),
-				fmt.Sprintf("'%s' tree record %s '%s' '%s'", self, workingTree, list, p.snapshotsPath()),
-			}}},
-		}},
+		recordDir + "/place.yaml": {Stages: map[string][]yipStage{"after-upgrade.before": append(identify, place)}},
+		recordHook:                {Stages: map[string][]yipStage{"after-upgrade.after": {record}}},
 	}
 	for path, hook := range hooks {
 		if err := p.writeYip(path, hook); err != nil {
