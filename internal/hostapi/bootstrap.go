@@ -103,11 +103,15 @@ func (s *Server) bootstrapData(r *http.Request, host *infrav1.ElementalHost, mac
 	if reason := notBootstrapOf(machine, secret); reason != "" {
 		return nil, s.withhold(r, host, reason)
 	}
+	text, reason := bootstrapText(secret)
+	if reason != "" {
+		return nil, s.withhold(r, host, reason)
+	}
 	format := string(secret.Data[bootstrapFormat])
 	if format == "" {
 		format = bootstrapFormatDefault
 	}
-	return &wire.Bootstrap{Format: format, Config: string(secret.Data[bootstrapValue])}, nil
+	return &wire.Bootstrap{Format: format, Config: text}, nil
 }
 
 func noBootstrapYet(host *infrav1.ElementalHost) error {

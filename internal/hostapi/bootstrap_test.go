@@ -4,8 +4,12 @@
 package hostapi_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
 	"net/http"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -96,6 +100,15 @@ func (s *served) changeMachine(ctx context.Context, change func(*clusterv1.Machi
 	Expect(plane.Client.Update(ctx, s.owner)).To(Succeed())
 }
 
+// compressed is text as a bootstrap provider compresses it.
+func compressed(text string) string {
+	packed := bytes.Buffer{}
+	writer := gzip.NewWriter(&packed)
+	_, err := writer.Write([]byte(text))
+	Expect(errors.Join(err, writer.Close())).To(Succeed())
+	return packed.String()
+}
+
 // told are the Events since this was asked last.
 func told() []string {
 	notes := []string{}
@@ -165,6 +178,28 @@ var _ = Describe("Bootstrap data", func() {
 		who.changeMachine(ctx, func(spec *clusterv1.MachineSpec) { spec.Bootstrap.DataSecretName = ptr.To("boot-2") })
 		Expect(into[wire.Bootstrap](who.host.get(ctx, "/bootstrap")).Config).To(Equal("renewed"))
 	})
+
+	It("is unpacked where its provider has compressed it", func(ctx SpecContext) {
+		who := makeServed(ctx)
+		largest := strings.Repeat("#", corev1.MaxSecretSize)
+		who.makeSecret(ctx, "boot-2", compressed(largest), who.secret.OwnerReferences...)
+		who.changeMachine(ctx, func(spec *clusterv1.MachineSpec) { spec.Bootstrap.DataSecretName = ptr.To("boot-2") })
+		Expect(into[wire.Bootstrap](who.host.get(ctx, "/bootstrap")).Config).To(Equal(largest))
+	})
+
+	DescribeTable("is withheld, and operators are told, where the host could not have its bytes",
+		func(ctx SpecContext, value, reason string) {
+			who := makeServed(ctx)
+			who.makeSecret(ctx, "boot-2", value, who.secret.OwnerReferences...)
+			who.changeMachine(ctx, func(spec *clusterv1.MachineSpec) { spec.Bootstrap.DataSecretName = ptr.To("boot-2") })
+			Expect(who.host.get(ctx, "/bootstrap").status).To(Equal(http.StatusForbidden))
+			Expect(told()).To(ConsistOf(HavePrefix("Warning BootstrapWithheld The host was refused bootstrap data: the value of Secret boot-2 is " + reason)))
+		},
+		Entry("binary", "#cloud-config\n# \xff", "not text in UTF-8: encode binary content with base64"),
+		Entry("compressed and binary", compressed("\xff"), "not text in UTF-8"),
+		Entry("cut off", compressed("#cloud-config")[:20], "compressed and cannot be unpacked: unexpected EOF"),
+		Entry("larger than a Secret", compressed(strings.Repeat("#", corev1.MaxSecretSize+1)), "compressed and cannot be unpacked: it is larger than 1048576 bytes"),
+	)
 
 	It("is withheld, and operators are told, from a host that only says itself that it serves a machine", func(ctx SpecContext) {
 		who := makeServed(ctx)
