@@ -20,8 +20,9 @@ type UpgradeGate struct {
 	// object, or objects, of the workload cluster that the expression is about.
 	// +optional
 	Object *GateObject `json:"object,omitempty"`
-	// expression in CEL that must be true, with the functions that Kubernetes has. Variable self is the object; with a list of objects
-	// it is self.items. What cannot be evaluated, as a field that is not there, is not true.
+	// expression in CEL that must be true. Variable self is the object; with a list of objects it is self.items. It compares values, and makes no
+	// texts, lists or maps from them: of the functions of Kubernetes it has those that cannot. What cannot be evaluated, as a field that is not
+	// there, is not true.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096

@@ -9,11 +9,12 @@ import (
 	"net/http"
 )
 
-// maxAnswer is how many bytes of an answer are read where those who ask for it are not those who run the manager.
-const maxAnswer = 32 << 20
+// maxAnswer is how many bytes of an answer are read where those who ask for it are not those who run the manager. What it is decoded to takes up to
+// some 40 times as many.
+const maxAnswer = 8 << 20
 
 // ErrTooLarge means that an API server answers more than is read.
-var ErrTooLarge = errors.New("the answer is larger than 32 MiB")
+var ErrTooLarge = errors.New("the answer is larger than 8 MiB")
 
 // limited is a transport whose answers are read as far as maxAnswer: one API server must not take all the memory of the manager.
 type limited struct{ http.RoundTripper }

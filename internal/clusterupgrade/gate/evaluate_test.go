@@ -5,6 +5,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,7 +83,7 @@ var _ = Describe("The gates of an upgrade", func() {
 		state := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "state"}, Data: map[string]string{"health": "bad"}}
 		Expect(server.Client.Create(ctx, state)).To(Succeed())
 		healthy := object("self.data.health == 'good'", configMap("state"))
-		Expect(closed(ctx, healthy)).To(HavePrefix("reading ConfigMap " + namespace + "/state is forbidden: "))
+		Expect(closed(ctx, healthy)).To(Equal("reading ConfigMap " + namespace + "/state is forbidden: grant ServiceAccount " + namespace + "/gates verb get"))
 		grant(ctx, readsConfigMaps)
 		Eventually(func() string { return closed(ctx, healthy) }).Should(Equal("the expression is false of ConfigMap " + namespace + "/state"))
 		state.Data["health"] = "good"
@@ -96,6 +98,31 @@ var _ = Describe("The gates of an upgrade", func() {
 		Expect(closed(ctx, object("true", secret))).To(Equal("Secrets are not read"))
 		secrets := infrav1.GateObject{APIVersion: "v1", Kind: "SecretList", Namespace: namespace}
 		Expect(closed(ctx, object("true", secrets))).To(Equal("SecretList is not the kind of an object"))
+	})
+
+	It("never read Secrets, however their kind is written", func(ctx SpecContext) {
+		grant(ctx, readsConfigMaps, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list"}})
+		Expect(server.Client.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s"}})).To(Succeed())
+		Eventually(func() string { return closed(ctx, object("true", configMap("state"))) }).Should(HaveSuffix("does not exist"), "the rights are known")
+		for _, kind := range []string{"Secret", "secret"} {
+			for _, version := range []string{"v1", "/v1"} {
+				for _, name := range []string{"s", ""} {
+					Expect(closed(ctx, object("self.items.size() > 0 || self.metadata.name == 's'", infrav1.GateObject{
+						APIVersion: version, Kind: kind, Namespace: namespace, Name: name,
+					}))).To(Equal("Secrets are not read"), "%s %s %s", version, kind, name)
+				}
+			}
+		}
+		for _, kind := range []string{"SECRET", "Secrets", "secrets", "Secretlist", "secretlist", "secretList"} {
+			Expect(closed(ctx, object("true", infrav1.GateObject{APIVersion: "v1", Kind: kind, Namespace: namespace}))).To(
+				Or(Equal("the workload cluster has no kind "+kind+" in v1"), Equal(kind+" is not the kind of an object")))
+		}
+	})
+
+	It("do not show what an API server says of an object", func(ctx SpecContext) {
+		said, err := (&account{}).unread(ctx, configMap("state"), apierrors.NewInternalError(errors.New("converting MARKER-7f3a failed")))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(said).To(Equal("reading ConfigMap " + namespace + "/state failed: the API server answers 500, see the log of the manager"))
 	})
 
 	It("say that a namespace is missing", func(ctx SpecContext) {

@@ -7,62 +7,71 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
-	"k8s.io/apimachinery/pkg/util/version"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"k8s.io/apiserver/pkg/cel/environment"
-	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// maxEvaluation is how long the evaluation of an expression may take.
-const maxEvaluation = 5 * time.Second
+const (
+	// maxEvaluation is how long the evaluation of an expression may take. What it does between two questions for the time is bounded by what follows.
+	maxEvaluation = 5 * time.Second
+	// maxCosts of an evaluation are Kubernetes' for a rule of a CRD.
+	maxCosts = celconfig.PerCallLimit
+	// maxExpression is how many characters an expression has, as the CRD says, and maxDepth how deep it is nested.
+	maxExpression, maxDepth = 4096, 64
+	// maxValues is how many values self has: objects, lists, fields and elements. maxString is how many bytes a text of it has that is evaluated.
+	maxValues, maxString = 500_000, 64 << 10
+)
 
 // Expression is a compiled expression over self. It is safe for concurrent use.
 type Expression struct {
 	program cel.Program
+	ast     *ast.AST
 	limit   time.Duration
 }
 
-// env is the environment of expressions: what Kubernetes offers, and variable self.
-var env = sync.OnceValues(func() (*cel.Env, error) {
-	extended, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
-		IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: []cel.EnvOption{cel.Variable("self", cel.DynType)},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making the environment of CEL: %w", err)
-	}
-	return extended.StoredExpressionsEnv(), nil
-})
-
-// Compile an expression. The error says what is wrong with it.
+// Compile an expression. The error says what is wrong with it. Nothing is evaluated yet.
 func Compile(text string) (*Expression, error) {
-	in, err := env()
+	if length := utf8.RuneCountInString(text); length > maxExpression {
+		return nil, fmt.Errorf("it has %d characters: %d are the most", length, maxExpression)
+	}
+	in, err := environment()
 	if err != nil {
 		return nil, err
 	}
-	ast, issues := in.Compile(text)
+	parsed, issues := in.Parse(text)
 	if issues.Err() != nil {
 		return nil, issues.Err()
 	}
-	if result := ast.OutputType(); !result.IsExactType(cel.BoolType) && !result.IsExactType(cel.DynType) {
+	if err := refusedShape(parsed); err != nil {
+		return nil, err
+	}
+	checked, issues := in.Check(parsed)
+	if issues.Err() != nil {
+		return nil, issues.Err()
+	}
+	if result := checked.OutputType(); !result.IsExactType(cel.BoolType) && !result.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("its result is %s: write an expression that is true or false", result)
 	}
-	program, err := in.Program(ast,
-		cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost), cel.CostLimit(celconfig.PerCallLimit), cel.CostTracking(&library.CostEstimator{}),
-		cel.InterruptCheckFrequency(celconfig.CheckFrequency))
+	program, err := in.Program(checked,
+		cel.EvalOptions(cel.OptTrackCost), cel.CostLimit(maxCosts), cel.CostTracking(costs{}), cel.InterruptCheckFrequency(1))
 	if err != nil {
 		return nil, fmt.Errorf("preparing it: %w", err)
 	}
-	return &Expression{program: program, limit: maxEvaluation}, nil
+	return &Expression{program: program, ast: checked.NativeRep(), limit: maxEvaluation}, nil
 }
 
-// Denies says why the expression is not true of self; empty if it is. Self is as JSON is decoded to.
+// Denies says why the expression is not true of self; empty if it is. Self is as JSON is decoded to. No value of self is in what it says.
 func (e *Expression) Denies(ctx context.Context, self any) string {
+	if valuesIn(self, maxValues) > maxValues {
+		return fmt.Sprintf("the expression was not evaluated: there are more than %d values, select fewer by object.name, object.selector or object.namespace", maxValues)
+	}
 	ctx, cancel := context.WithTimeout(ctx, e.limit)
 	defer cancel()
 	result, _, err := e.program.ContextEval(ctx, map[string]any{"self": self})
@@ -70,12 +79,12 @@ func (e *Expression) Denies(ctx context.Context, self any) string {
 		return fmt.Sprintf("the expression was not evaluated within %s", e.limit)
 	}
 	if err != nil {
-		return "the expression cannot be evaluated: " + oneLine(err.Error())
+		return "the expression cannot be evaluated: " + e.failure(err)
 	}
-	switch isTrue, isBool := result.Value().(bool); {
+	switch is, isBool := result.(types.Bool); {
 	case !isBool:
 		return fmt.Sprintf("the expression is neither true nor false, but %s", result.Type().TypeName())
-	case !isTrue:
+	case !bool(is):
 		return "the expression is false"
 	}
 	return ""

@@ -9,14 +9,13 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -26,12 +25,12 @@ import (
 const maxItems = 500
 
 // objectDenies says why an expression is not true of the objects of a gate; empty if it is.
-func objectDenies(ctx context.Context, as client.Client, gate infrav1.UpgradeGate) (string, error) {
+func objectDenies(ctx context.Context, as *account, gate infrav1.UpgradeGate) (string, error) {
 	expression, err := Compile(gate.Expression)
 	if err != nil {
 		return "its expression is not valid: " + oneLine(err.Error()), nil
 	}
-	self, why, err := read(ctx, as, *gate.Object)
+	self, why, err := as.read(ctx, *gate.Object)
 	if err != nil || why != "" {
 		return why, err
 	}
@@ -42,37 +41,38 @@ func objectDenies(ctx context.Context, as client.Client, gate infrav1.UpgradeGat
 }
 
 // read what self is, or say why that is not known.
-func read(ctx context.Context, as client.Client, object infrav1.GateObject) (self map[string]any, why string, err error) {
+func (a *account) read(ctx context.Context, object infrav1.GateObject) (self map[string]any, why string, err error) {
 	group, err := schema.ParseGroupVersion(object.APIVersion)
 	if err != nil {
 		return nil, fmt.Sprintf("its object.apiVersion %q is not one", object.APIVersion), nil
 	}
 	kind := group.WithKind(object.Kind)
-	switch {
-	case kind.Group == corev1.GroupName && kind.Kind == "Secret":
-		return nil, "Secrets are not read", nil
-	case strings.HasSuffix(kind.Kind, "List"): // it would read what its name without it stands for
+	if strings.HasSuffix(kind.Kind, "List") { // it would read what its name without it stands for
 		return nil, fmt.Sprintf("%s is not the kind of an object", kind.Kind), nil
 	}
-	if object.Name == "" {
-		self, why, err = readList(ctx, as, object, kind)
-	} else {
-		self, why, err = readOne(ctx, as, object, kind)
+	mapping, err := a.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("looking up kind %s: %w", kind.Kind, err)
+	case isSecret(mapping.Resource):
+		return nil, "Secrets are not read", nil
+	case object.Name == "":
+		self, why, err = readList(ctx, a, object, kind)
+	case mapping.Scope.Name() == meta.RESTScopeNameNamespace && object.Namespace == "":
+		why = fmt.Sprintf("set its object.namespace: objects of kind %s are in namespaces", kind.Kind)
+	default:
+		self, why, err = readOne(ctx, a, object, kind)
 	}
 	if err != nil {
-		why, err = unread(object, err)
+		why, err = a.unread(ctx, object, err)
 	}
 	return self, why, err
 }
 
-func readOne(ctx context.Context, as client.Client, object infrav1.GateObject, kind schema.GroupVersionKind) (map[string]any, string, error) {
-	isNamespaced, err := apiutil.IsGVKNamespaced(kind, as.RESTMapper())
-	if err != nil {
-		return nil, "", fmt.Errorf("looking up kind %s: %w", kind.Kind, err)
-	}
-	if isNamespaced && object.Namespace == "" {
-		return nil, fmt.Sprintf("set its object.namespace: objects of kind %s are in namespaces", kind.Kind), nil
-	}
+// isSecret reports whether a resource is that of Secrets, in whatever group it is served. A kind does not say so: that resource is also found as "secret".
+func isSecret(of schema.GroupVersionResource) bool { return of.Resource == "secrets" }
+
+func readOne(ctx context.Context, as client.Reader, object infrav1.GateObject, kind schema.GroupVersionKind) (map[string]any, string, error) {
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(kind)
 	if err := as.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: object.Name}, found); err != nil {
@@ -105,8 +105,9 @@ func readList(ctx context.Context, as client.Reader, object infrav1.GateObject, 
 	return map[string]any{"items": items}, "", nil
 }
 
-// unread says why an object was not read, where the workload cluster has answered.
-func unread(object infrav1.GateObject, err error) (string, error) {
+// unread says why an object was not read, where the workload cluster has answered. What it says is not shown: it may quote the object.
+func (a *account) unread(ctx context.Context, object infrav1.GateObject, err error) (string, error) {
+	var status apierrors.APIStatus
 	switch {
 	case meta.IsNoMatchError(err):
 		return fmt.Sprintf("the workload cluster has no kind %s in %s", object.Kind, object.APIVersion), nil
@@ -115,9 +116,20 @@ func unread(object infrav1.GateObject, err error) (string, error) {
 	case errors.Is(err, workload.ErrTooLarge):
 		return fmt.Sprintf("%s: %s: select fewer by object.name, object.selector or object.namespace", described(object), workload.ErrTooLarge), nil
 	case apierrors.IsForbidden(err):
-		return "reading " + described(object) + " is forbidden: " + oneLine(err.Error()), nil
+		return fmt.Sprintf("reading %s is forbidden: grant ServiceAccount %s verb %s", described(object), a.key, verb(object)), nil
+	case errors.As(err, &status) && !apierrors.IsUnauthorized(err):
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to read what a gate is about")
+		return fmt.Sprintf("reading %s failed: the API server answers %d, see the log of the manager", described(object), status.Status().Code), nil
 	}
 	return "", err
+}
+
+// verb that a ServiceAccount needs for an object.
+func verb(object infrav1.GateObject) string {
+	if object.Name == "" {
+		return "list"
+	}
+	return "get"
 }
 
 // described is an object by its kind, namespace and name.
