@@ -6,7 +6,10 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +25,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imageuri"
 )
 
-// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalclusterupgrade,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades,versions=v1beta1,name=validation.elementalclusterupgrade.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// An update does not depend on the manager: the one that removes the finalizers of a deleted object must pass while no manager answers. What it would have
+// rejected closes the upgrade when it is evaluated: see clusterupgrade.NewPlan and gate.Compile.
+//
+// +kubebuilder:webhook:verbs=create,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalclusterupgrade,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades,versions=v1beta1,name=validation.elementalclusterupgrade.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:verbs=update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalclusterupgrade,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades,versions=v1beta1,name=update.elementalclusterupgrade.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
 // ClusterUpgrade is the webhook of ElementalClusterUpgrades.
 type ClusterUpgrade struct {
@@ -53,14 +60,15 @@ func (w *ClusterUpgrade) ValidateCreate(ctx context.Context, upgrade *infrav1.El
 	return nil, nil
 }
 
-// ValidateUpdate rejects windows that never open, and gates that never do. What must not change is said by the CRD.
+// ValidateUpdate rejects windows that never open, and gates that never do, where they are changed: what was stored before it was rejected does not stand
+// against anything else. What must not change is said by the CRD.
 func (*ClusterUpgrade) ValidateUpdate(_ context.Context, before, after *infrav1.ElementalClusterUpgrade) (admission.Warnings, error) {
 	errs := field.ErrorList{}
 	if !equality.Semantic.DeepEqual(before.Spec.Windows, after.Spec.Windows) {
 		errs = append(errs, validateWindows(after.Spec.Windows)...)
 	}
 	if !equality.Semantic.DeepEqual(before.Spec.Gates, after.Spec.Gates) {
-		errs = append(errs, validateGates(after.Spec.Gates)...)
+		errs = append(errs, validateGates(after.Spec.Gates, before.Spec.Gates)...)
 	}
 	return lateCancel(before, after), invalid("ElementalClusterUpgrade", after, errs)
 }
@@ -100,22 +108,25 @@ func validateClusterUpgrade(upgrade *infrav1.ElementalClusterUpgrade) field.Erro
 				"is for some nodes of pool %s, and the others would be upgraded in no order once the upgrade has ended: add a stage for all of them, such as {pools: [%q]}", pool, pool)))
 		}
 	}
-	return append(errs, validateGates(upgrade.Spec.Gates)...)
+	return append(errs, validateGates(upgrade.Spec.Gates, nil)...)
 }
 
-// validateGates checks expressions and selectors. What an expression costs is not known before it is evaluated.
-func validateGates(gates []infrav1.UpgradeGate) field.ErrorList {
+// validateGates checks expressions and selectors of gates that are not as before. What an expression costs is not known before it is evaluated.
+func validateGates(gates, before []infrav1.UpgradeGate) field.ErrorList {
 	errs := field.ErrorList{}
 	for i, asked := range gates {
-		if asked.Object == nil {
+		isKept := slices.ContainsFunc(before, func(g infrav1.UpgradeGate) bool { return equality.Semantic.DeepEqual(g, asked) })
+		if asked.Object == nil || isKept {
 			continue
 		}
 		at := field.NewPath("spec", "gates").Index(i)
 		if _, err := gate.Compile(asked.Expression); err != nil {
 			errs = append(errs, field.Invalid(at.Child("expression"), asked.Expression, err.Error()))
 		}
-		if _, err := schema.ParseGroupVersion(asked.Object.APIVersion); err != nil {
+		if version, err := schema.ParseGroupVersion(asked.Object.APIVersion); err != nil {
 			errs = append(errs, field.Invalid(at.Child("object", "apiVersion"), asked.Object.APIVersion, err.Error()))
+		} else if version.Group == corev1.GroupName && strings.EqualFold(asked.Object.Kind, "Secret") {
+			errs = append(errs, field.Forbidden(at.Child("object", "kind"), "Secrets are not read"))
 		}
 		if _, err := metav1.LabelSelectorAsSelector(asked.Object.Selector); err != nil {
 			errs = append(errs, field.Invalid(at.Child("object", "selector"), asked.Object.Selector, err.Error()))

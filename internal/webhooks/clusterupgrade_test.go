@@ -4,10 +4,14 @@
 package webhooks_test
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,6 +59,10 @@ var _ = Describe("The webhook of ElementalClusterUpgrades", func() {
 		Entry("a gate that reads Secrets", gated("true", infrav1.GateObject{APIVersion: "v1", Kind: "SecretList"}), "kind is that of one object"),
 		Entry("a gate with a name that is none", gated("true", infrav1.GateObject{APIVersion: "v1", Kind: "Pod", Name: "../x"}), "spec.gates[0].object.name"),
 		Entry("a gate that reads a Secret", gated("true", infrav1.GateObject{APIVersion: "v1", Kind: "Secret", Name: "s"}), "Secrets are not read"),
+		Entry("a gate that reads a Secret by another spelling", gated("true", infrav1.GateObject{APIVersion: "/v1", Kind: "secret", Name: "s"}),
+			"spec.gates[0].object.kind: Forbidden: Secrets are not read"),
+		Entry("an expression that builds a text", gated("(self.a + 'b').size() > 'c' + 'd'", ceph), "spec.gates[0].expression"),
+		Entry("an expression that builds a list", gated("self.items.map(i, i.name).size() > 0", ceph), "undeclared reference to"),
 		Entry("a gate with an apiVersion that is none", gated("true", infrav1.GateObject{APIVersion: "a/b/c", Kind: "K"}), "spec.gates[0].object.apiVersion"),
 		Entry("a gate with a name and a selector", gated("true", infrav1.GateObject{
 			APIVersion: "v1", Kind: "ConfigMap", Name: "c", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
@@ -126,4 +134,84 @@ var _ = Describe("The webhook of ElementalClusterUpgrades", func() {
 		upgrade.Spec.Gates, upgrade.Spec.GateServiceAccount = nil, nil
 		Expect(server.Client.Update(ctx, upgrade)).To(Succeed())
 	})
+
+	It("are deleted without it, and whatever gates they have", func(ctx SpecContext) {
+		held := func(name string) *infrav1.ElementalClusterUpgrade {
+			GinkgoHelper()
+			upgrade := newUpgrade(name, name, gated("self.status.ceph.health == 'HEALTH_OK'", ceph))
+			upgrade.Finalizers = []string{"example.com/held"}
+			upgrade.Spec.Gates = append(upgrade.Spec.Gates, infrav1.UpgradeGate{Name: "smoke", Job: &infrav1.GateJob{Image: "registry/smoke"}})
+			Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
+			return upgrade
+		}
+		deleted := func(upgrade *infrav1.ElementalClusterUpgrade) {
+			GinkgoHelper()
+			Expect(server.Client.Delete(ctx, upgrade)).To(Succeed())
+			Expect(server.Client.Get(ctx, client.ObjectKeyFromObject(upgrade), upgrade)).To(Succeed())
+			upgrade.Finalizers = nil
+			Expect(server.Client.Update(ctx, upgrade)).To(Succeed())
+			Expect(server.Client.Get(ctx, client.ObjectKeyFromObject(upgrade), upgrade)).To(MatchError(apierrors.IsNotFound, "is not found"))
+		}
+		// tried is what comes of creating another.
+		tried := func() error {
+			return server.Client.Create(ctx, newUpgrade("tried", "tried"), client.DryRunAll)
+		}
+		first, second := held("held-first"), held("held-second")
+
+		By("having no manager that answers")
+		restore := unreachable(ctx, "elementalclusterupgrades")
+		Eventually(tried).Should(MatchError(ContainSubstring("failed calling webhook")))
+		deleted(first)
+		second.Spec.Gates[0].Expression = "self.items.map(i, i.name).size() > 0"
+		Expect(server.Client.Update(ctx, second)).To(Succeed())
+
+		By("having a manager that answers, and rejects that gate")
+		restore()
+		Eventually(tried).Should(Succeed())
+		Eventually(func() error {
+			rejected := second.DeepCopy()
+			rejected.Spec.Gates[0].Expression = "self.items.map(i, i.kind).size() > 0"
+			return server.Client.Update(ctx, rejected, client.DryRunAll)
+		}).Should(MatchError(ContainSubstring("undeclared reference to")))
+		second.Labels = map[string]string{"a": "b"}
+		second.Spec.Paused = true
+		second.Spec.Gates[1].Job.Image = "registry/smoke:2"
+		Expect(server.Client.Update(ctx, second)).To(Succeed())
+		second.Status.Message = "gate storage is closed"
+		Expect(server.Client.Status().Update(ctx, second)).To(Succeed())
+		deleted(second)
+	})
 })
+
+// unreachable has the webhooks of a resource at an address where nobody answers, until that is undone. None of them is asked about deletions.
+func unreachable(ctx context.Context, resource string) (restore func()) {
+	GinkgoHelper()
+	const nobody = "https://127.0.0.1:1/"
+	all := &admissionv1.ValidatingWebhookConfigurationList{}
+	Expect(server.Client.List(ctx, all)).To(Succeed())
+	changed := []*admissionv1.ValidatingWebhookConfiguration{}
+	for i := range all.Items {
+		former, isChanged := all.Items[i].DeepCopy(), false
+		for j := range all.Items[i].Webhooks {
+			hook := &all.Items[i].Webhooks[j]
+			if !slices.Contains(hook.Rules[0].Resources, resource) {
+				continue
+			}
+			Expect(hook.Rules[0].Operations).NotTo(ContainElement(BeElementOf(admissionv1.Delete, admissionv1.OperationAll)))
+			hook.ClientConfig.URL, isChanged = ptr.To(nobody), true
+		}
+		if isChanged {
+			Expect(server.Client.Update(ctx, &all.Items[i])).To(Succeed())
+			former.ResourceVersion = ""
+			changed = append(changed, former)
+		}
+	}
+	Expect(changed).NotTo(BeEmpty())
+	undo := func(ctx context.Context) {
+		for _, former := range changed {
+			Expect(server.Client.Patch(ctx, former.DeepCopy(), client.Merge)).To(Succeed())
+		}
+	}
+	DeferCleanup(undo)
+	return func() { undo(ctx) }
+}
