@@ -50,7 +50,7 @@ func (r *Reconciler) begin(ctx context.Context, o *observation) (waits bool, err
 
 // goOn runs the steps.
 func (r *Reconciler) goOn(ctx context.Context, o *observation) (ctrl.Result, error) {
-	if err := r.retrigger(ctx, o); err != nil {
+	if err := r.dropVoidTrigger(ctx, o); err != nil {
 		return ctrl.Result{}, err
 	}
 	steps := r.steps(o.upgrade.Spec.Driver)

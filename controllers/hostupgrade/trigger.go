@@ -111,8 +111,8 @@ func forgetReboot(status *infrav1.ElementalHostUpgradeStatus) {
 	forget(status, stepAssess)
 }
 
-// retrigger takes a void trigger back. The steps then run from the first one: what they had done may have been undone since.
-func (r *Reconciler) retrigger(ctx context.Context, o *observation) error {
+// dropVoidTrigger takes a void trigger back. The steps then run from the first one: what they had done may have been undone since.
+func (r *Reconciler) dropVoidTrigger(ctx context.Context, o *observation) error {
 	if !o.isVoid() {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (r *Reconciler) retrigger(ctx context.Context, o *observation) error {
 	}
 	forgetReboot(&o.upgrade.Status)
 	r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, stepTrigger,
-		"ElementalHost %s is in another boot than the one that it was triggered in: its node is drained again before it is triggered again", o.host.Name)
+		"the trigger of ElementalHost %s is not for the boot that it is in: its node is drained again before it is triggered again", o.host.Name)
 	return nil
 }
 

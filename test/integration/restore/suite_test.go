@@ -1,0 +1,41 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+)
+
+const (
+	// patience is the timeout for what has to happen soon.
+	patience = 5 * time.Minute
+	look     = 100 * time.Millisecond
+)
+
+var (
+	theLab  *lab.Lab
+	cluster *scenario.Cluster
+)
+
+func TestRestore(t *testing.T) {
+	RegisterFailHandler(Fail)
+	suite, reporter := GinkgoConfiguration()
+	RunSpecs(t, "Restore", suite, reporter)
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	theLab = suite.StartLab(ctx, lab.Options{})
+	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Workers: 1, Spare: 1})
+	suite.AddNode(ctx, cluster)
+})
+
+var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
