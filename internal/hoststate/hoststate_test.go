@@ -118,6 +118,27 @@ var _ = DescribeTable("Reported",
 	Entry("the request of an outdated agent, which is refused", false, outdated),
 )
 
+var _ = DescribeTable("Triggered",
+	func(expected bool, changes ...change) {
+		Expect(hoststate.Triggered(host(changes...))).To(Equal(expected))
+	},
+	Entry("by an attempt, for this boot", true, asked("a1", "os:v2"), triggeredFor("b-1", "sha256:1")),
+	Entry("not by an attempt for an earlier boot", false, asked("a1", "os:v2"), triggeredFor("b-0", "sha256:1")),
+	Entry("not by an attempt for another image", false, asked("a1", "os:v2"), triggeredFor("b-1", "")),
+	Entry("not by an attempt that is only asked for", false, asked("a1", "os:v2")),
+	Entry("not by an attempt for no boot", false, asked("a1", "os:v2"), triggeredFor("", ""), func(h *infrav1.ElementalHost) { h.Spec.Upgrade.TriggeredFor = nil }),
+	Entry("not by a user, who names no boot", false, func(h *infrav1.ElementalHost) { h.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending }),
+)
+
+// triggeredFor is a trigger for a boot, on a host that is in the boot b-1 of sha256:1.
+func triggeredFor(boot, digest string) change {
+	return func(h *infrav1.ElementalHost) {
+		h.Status.OS.BootID = "b-1"
+		h.Spec.Upgrade.TriggeredFor = &infrav1.HostBoot{BootID: boot, Digest: digest}
+		h.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
+	}
+}
+
 var _ = DescribeTable("Interruptible",
 	func(phase infrav1.HostUpgradePhase, expected bool) {
 		Expect(hoststate.Interruptible(host(attempt("a1", phase)))).To(Equal(expected))
