@@ -4,6 +4,7 @@
 package restore_test
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,6 +25,8 @@ const (
 var (
 	theLab  *lab.Lab
 	cluster *scenario.Cluster
+	// empty is a backup of the management cluster with the providers alone.
+	empty string
 )
 
 func TestRestore(t *testing.T) {
@@ -34,6 +37,8 @@ func TestRestore(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	theLab = suite.StartLab(ctx, lab.Options{})
+	empty = filepath.Join(GinkgoT().TempDir(), "etcd")
+	Expect(theLab.Management.Backup(empty)).To(Succeed())
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Workers: 1, Spare: 1})
 	suite.AddNode(ctx, cluster)
 })
