@@ -63,7 +63,7 @@ func (r *Reconciler) takeSlot(ctx context.Context, o *observation) (sequence.Res
 	return sequence.Done(), err
 }
 
-// checkAtLast runs the checks, and reads the gates, directly before the slot is written.
+// checkAtLast runs the checks, and reads the gates and what is wanted, directly before the slot is written.
 func (r *Reconciler) checkAtLast(ctx context.Context, o *observation) (sequence.Result, error) {
 	if result, err := r.checkNow(ctx, o); err != nil || !result.IsDone() {
 		return result, err
@@ -71,6 +71,9 @@ func (r *Reconciler) checkAtLast(ctx context.Context, o *observation) (sequence.
 	closed, err := r.closedGate(ctx, o)
 	if err != nil || closed != "" {
 		return sequence.Wait(pollSlots, "%s", closed), err
+	}
+	if why := r.unwantedNow(ctx, o); why != "" { // the checks may have taken seconds
+		return sequence.Wait(pollCluster, "no upgrade slot of Cluster %s is taken: %s", o.upgrade.Spec.ClusterName, why), nil
 	}
 	return sequence.Done(), nil
 }

@@ -70,9 +70,17 @@ type fakeOwners struct {
 	err  error
 	// closed is why the namespace has not opted in.
 	closed string
+	// meanwhile is what others do while it is asked whether the namespace has opted in: before the slot is written, and before the host is
+	// triggered. Nil: nothing.
+	meanwhile func(ctx context.Context)
 }
 
-func (f *fakeOwners) NotOptedIn(context.Context, string) (string, error) { return f.closed, nil }
+func (f *fakeOwners) NotOptedIn(ctx context.Context, _ string) (string, error) {
+	if f.meanwhile != nil {
+		f.meanwhile(ctx)
+	}
+	return f.closed, nil
+}
 
 func (f *fakeOwners) Wanted(_ context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
 	if f.err != nil || f.hash == "" {

@@ -134,11 +134,46 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			update(ctx, owner, func() { owner.OwnerReferences = ownertest.Machine(set, "m1").OwnerReferences }, false)
 			neverBegun(ctx)
 		}),
+		Entry("the host runs the digest that the image was resolved to under another name, of which the hook says done without an attempt", func(ctx SpecContext) {
+			neverBegun(ctx)
+			template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
+			update(ctx, template, func() {
+				template.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin("oci://os:v2", host.Status.OS.Digest)}
+			}, false)
+			Eventually(func() (string, error) { // the change wakes nobody
+				err := cached.Get(ctx, client.ObjectKeyFromObject(template), template)
+				return template.Annotations[infrav1.RolloutDigestAnnotation], err
+			}).ShouldNot(BeEmpty())
+		}),
 		Entry("a hook is pending", func(ctx SpecContext) {
 			Expect(annotate(ctx, owner, runtimev1.PendingHooksAnnotation)).To(Succeed())
 			attempt(ctx, infrav1.UpgradeProgressing, "")
 		}),
 	)
+
+	It("has an OS that is wanted again after its attempt was superseded, as its template was patched and patched back", func(ctx SpecContext) {
+		md := ownertest.MachineDeployment(w.ns, "md", "c1", "t2", 1)
+		md.Annotations = map[string]string{infrav1.RolloutCloneAnnotation: "t2"}
+		Expect(server.Client.Create(ctx, md)).To(Succeed())
+		set := ownertest.MachineSet(md, "ms", "t2", 1)
+		Expect(server.Client.Create(ctx, set)).To(Succeed())
+		update(ctx, owner, func() { owner.OwnerReferences = ownertest.Machine(set, "m1").OwnerReferences }, false)
+		source := w.template(ctx, "source", "oci://os:v3")
+		attempt(ctx, infrav1.UpgradeSuperseded, "", func(u *infrav1.ElementalHostUpgrade) {
+			u.Name = rollout.UpgradeName("m1", "t2", osversion.Hash(image("oci://os:v2")))
+		})
+		update(ctx, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v1") }, false)
+		neverBegun(ctx)
+		clone := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
+		update(ctx, clone, func() { clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"} }, false)
+		Eventually(settled(machine)).WithPolling(settling).Should(BeTrue())
+		clock.SetTime(time.Now().Add(time.Minute))
+		Expect(annotate(ctx, machine, "test.example.com/touched")).To(Succeed())
+		Consistently(get(ctx, owner)).ShouldNot(marked(), "the hook calls it done")
+
+		update(ctx, source, func() { source.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2") }, false)
+		Eventually(get(ctx, owner)).Should(marked())
+	})
 
 	It("gets the mark back when Cluster API has cleaned up after a person who took it off, without any other event", func(ctx SpecContext) {
 		Expect(annotate(ctx, owner, runtimev1.PendingHooksAnnotation)).To(Succeed())

@@ -75,6 +75,20 @@ var _ = Describe("Driver Direct", func() {
 		}
 	})
 
+	It("gives no Machine an OS that the template has not any more, which the cache has not heard of", func() {
+		w.patch(imageB)
+		healthy := w.reconciler.Client
+		w.reconciler.Client = laggingTemplate{healthy, get(w.template).DeepCopy()}
+		w.patch(imageC)
+		w.reconcileTemplate()
+		Expect(w.attempts()).To(BeEmpty())
+		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
+
+		w.reconciler.Client = healthy
+		w.reconcileTemplate()
+		Expect(w.onlyAttempt().Spec.ImageURI).To(Equal(imageC))
+	})
+
 	It("makes one attempt although it is killed before it is created, or after it", func() {
 		w.patch(imageB)
 		healthy := w.reconciler.Client

@@ -33,6 +33,21 @@ func (r refusesAttempts) Create(ctx context.Context, object client.Object, optio
 	return r.Client.Create(ctx, object, options...)
 }
 
+// laggingTemplate is a cache that has not heard of the last change of a template.
+type laggingTemplate struct {
+	client.Client
+	known *infrav1.ElementalMachineTemplate
+}
+
+func (l laggingTemplate) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	template, isOne := object.(*infrav1.ElementalMachineTemplate)
+	if isOne && key == client.ObjectKeyFromObject(l.known) {
+		l.known.DeepCopyInto(template)
+		return nil
+	}
+	return l.Client.Get(ctx, key, object, options...)
+}
+
 func controlPlaneOf(kind string) *metav1.OwnerReference {
 	return &metav1.OwnerReference{APIVersion: "controlplane.cluster.x-k8s.io/v1beta2", Kind: kind, Name: "cp", UID: "1", Controller: ptr.To(true)}
 }

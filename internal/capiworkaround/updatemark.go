@@ -96,25 +96,30 @@ func (u UpdateMarks) lostNow(ctx context.Context, seen marks) (now marks, lost b
 	if err := u.Live.Get(ctx, client.ObjectKeyFromObject(seen.Machine), now.Machine); err != nil {
 		return now, false, client.IgnoreNotFound(err)
 	}
-	if now.overtaken, err = u.overtaken(ctx, now); err != nil {
+	if err := u.compare(ctx, &now); err != nil {
 		return now, false, err
 	}
 	lost, err = now.lost(ctx, u.Live)
 	return now, lost && now.Owner.DeletionTimestamp.IsZero(), err
 }
 
-// overtaken reports whether the owner is known to want another OS by now than the machine asks for. The hook says done of such
-// a machine without an attempt, so that Cluster API goes on to what is wanted: the mark would come back for ever.
-func (u UpdateMarks) overtaken(ctx context.Context, of marks) (bool, error) {
+// compare what the machine asks for with what is wanted of it by now.
+func (u UpdateMarks) compare(ctx context.Context, of *marks) error {
 	want, known, err := (&owner.Owners{Live: u.Live}).WantsOSNow(ctx, of.Owner)
-	return known && !osversion.Same(want.OSVersionManagement, of.Machine.Spec.OSVersionManagement), err
+	of.overtaken = known && !osversion.Same(want.OSVersionManagement, of.Machine.Spec.OSVersionManagement)
+	of.movesOn = of.overtaken || known && want.TemplateName != owner.MadeFrom(of.Machine)
+	return err
 }
 
 // marks are what says that a Machine is being updated, and what the update is about.
 type marks struct {
 	Update
-	// overtaken is known only where it was read live.
+	// overtaken says that the owner is known to want another OS by now than the machine asks for. The hook says done of such a machine without
+	// an attempt, so that Cluster API goes on to what is wanted: the mark would come back for ever. It is known only where it was read live.
 	overtaken bool
+	// movesOn says the same, or that it wants the OS of another template. The hook says done of a superseded attempt then. It is known only
+	// where it was read live.
+	movesOn bool
 }
 
 // pinned is the digest that the rollout resolved the machine's image to, if it did.
@@ -140,7 +145,7 @@ func (m marks) lost(ctx context.Context, reader client.Reader) (bool, error) {
 }
 
 // abandoned reports whether the attempt to bring the machine to the OS it asks for has not ended well. The
-// hook has not said done of it then: it does so of one that succeeded, of one that was superseded, and
+// hook has not said done of it then: it does so of one that succeeded, of one that was superseded, unless its OS is wanted again, and
 // where the host runs the OS in spite of all.
 func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error) {
 	hash := osversion.Hash(m.Machine.Spec.OSVersionManagement)
@@ -151,18 +156,25 @@ func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error
 	key := client.ObjectKey{Namespace: m.Machine.Namespace, Name: rollout.UpgradeName(m.Owner.Name, owner.MadeFrom(m.Machine), hash)}
 	if err := reader.Get(ctx, key, attempt); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			return !m.overtaken && NeverBegun(m.Machine, m.Template, m.Host), nil
+			return !m.overtaken && m.neverBegun(), nil
 		}
 		return false, fmt.Errorf("reading ElementalHostUpgrade %s: %w", key.Name, err)
 	}
 	switch attempt.PhaseNow() {
-	case infrav1.UpgradeSucceeded, infrav1.UpgradeSuperseded:
+	case infrav1.UpgradeSucceeded:
 		return false, nil
+	case infrav1.UpgradeSuperseded:
+		return !m.movesOn && m.neverBegun(), nil
 	case infrav1.UpgradeRolledBack, infrav1.UpgradeFailed, infrav1.UpgradeAborted:
 		return m.runsOther(attempt), nil
 	case "", infrav1.UpgradePending, infrav1.UpgradeProgressing, infrav1.UpgradeHostLost:
 	}
 	return true, nil
+}
+
+// neverBegun is NeverBegun, but for a host that runs the digest to which the image was resolved, of which the hook says done, too.
+func (m marks) neverBegun() bool {
+	return NeverBegun(m.Machine, m.Template, m.Host) && (m.pinned() == "" || m.Host.Status.OS.Digest != m.pinned())
 }
 
 // NeverBegun reports whether the template gave a machine another OS than its host had reached, and the host does not run it.

@@ -49,6 +49,9 @@ func (p *pass) begin(ctx context.Context, next *Machine) (Result, error) {
 	if template != owner.DirectTemplate(next.Elemental) { // the cache lags behind
 		return Result{After: soon}, nil
 	}
+	if isWanted, err := p.isWantedNow(ctx); err != nil || !isWanted { // the cache lags behind, or the next reconcile rolls out something else
+		return Result{After: soon}, err
+	}
 	why := inTheWay(chain.Machine)
 	if why == "" {
 		if why, err = owner.RollsOut(ctx, p.Live, chain.Machine); err != nil {
@@ -69,6 +72,12 @@ func (p *pass) begin(ctx context.Context, next *Machine) (Result, error) {
 		return Result{After: soon}, nil
 	}
 	return p.create(ctx, upgrade, next.Owner)
+}
+
+// isWantedNow reports whether the template, read live, still has the OS that is rolled out.
+func (p *pass) isWantedNow(ctx context.Context) (bool, error) {
+	template, err := existing.Get(ctx, p.Live, &infrav1.ElementalMachineTemplate{}, p.of.Template.Namespace, p.of.Template.Name)
+	return template != nil && osversion.Same(osversion.OfTemplate(template), p.of.OS), err
 }
 
 // create the attempt.

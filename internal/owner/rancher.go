@@ -55,8 +55,8 @@ func rollsOutPool(ctx context.Context, live client.Reader, machine *clusterv1.Ma
 		return "", err
 	}
 	wanted, err := ownersReference(ctx, live, machine)
-	if err != nil || wanted == nil || *wanted == set.Spec.Template.Spec.InfrastructureRef {
+	if err != nil || wanted == nil || wanted.reference == set.Spec.Template.Spec.InfrastructureRef {
 		return "", err
 	}
-	return fmt.Sprintf("the MachineDeployment of Machine %s refers to %s %s by now, and replaces it", machine.Name, wanted.Kind, wanted.Name), nil
+	return fmt.Sprintf("the MachineDeployment of Machine %s refers to %s %s by now, and replaces it", machine.Name, wanted.reference.Kind, wanted.reference.Name), nil
 }

@@ -102,7 +102,12 @@ var _ = DescribeTable("A Machine of a pool of Rancher wants", func(assigned, ima
 },
 	Entry("what its pool refers to, if it is assigned nothing", "", imageA),
 	Entry("the same, if that is assigned", "t", imageA),
-	Entry("a clone of that", "t-clone", imageB),
+	Entry("a clone of that", "t-clone", imageB, func(p *pool) {
+		template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: p.md.Namespace, Name: "t"}}
+		Expect(c.Get(ctx, client.ObjectKeyFromObject(template), template)).To(Succeed())
+		change(template, func() { template.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageB) })
+	}),
+	Entry("what it refers to, if that has another OS than its clone by now", "t-clone", imageA),
 	Entry("no template of another family", "other", ""),
 	Entry("no template that does not exist", "gone", ""),
 	Entry("no clone of another template than its pool refers to by now", "t-clone", "", func(p *pool) {

@@ -32,6 +32,8 @@ type Want struct {
 	reference clusterv1.ContractVersionedObjectReference
 	// isDirect says that driver Direct brings the Machine to the template, and no owner refers to it.
 	isDirect bool
+	// isRollout says that a rollout of this provider has set the reference, and nobody has changed it since.
+	isRollout bool
 }
 
 // WantsOS returns the OS that the owner of a Machine wants, according to the reader. During a rollout it may differ
@@ -39,20 +41,20 @@ type Want struct {
 // rolled out to it. found is false if it is unknown: the Machine has no owner or one of another kind, and nothing is rolled out to
 // it, or the template is missing or of another kind; see Want.Unknown.
 func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (want Want, found bool, err error) {
-	reference, isDirect, err := wantedReference(ctx, reader, machine)
-	if err != nil || reference == nil {
+	named, err := wantedReference(ctx, reader, machine)
+	if err != nil || named == nil {
 		return Want{}, false, err
 	}
-	want = Want{reference: *reference, isDirect: isDirect}
-	if !isOurTemplate(*reference) {
+	want = *named
+	if !isOurTemplate(want.reference) {
 		return want, false, nil
 	}
 	template := &infrav1.ElementalMachineTemplate{}
-	key := client.ObjectKey{Namespace: machine.Namespace, Name: reference.Name}
+	key := client.ObjectKey{Namespace: machine.Namespace, Name: want.reference.Name}
 	if err := reader.Get(ctx, key, template); err != nil {
-		return want, false, existing.UnlessAbsent(err, "reading ElementalMachineTemplate "+reference.Name)
+		return want, false, existing.UnlessAbsent(err, "reading ElementalMachineTemplate "+key.Name)
 	}
-	if isDirect && isOfMachineSet(machine) {
+	if want.isDirect && isOfMachineSet(machine) {
 		if isOfOwner, err := isFamilyOfOwner(ctx, reader, machine, template); err != nil || !isOfOwner {
 			return want, false, err
 		}
@@ -61,9 +63,25 @@ func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machi
 	return want, true, nil
 }
 
-// WantsOSNow is WantsOS with live reads, for decisions that a stale read would get wrong.
+// WantsOSNow is what is wanted of a Machine at this moment, for decisions that a stale read would get wrong: all is read live. It is WantsOS
+// but for a clone whose source was given another OS since: the owner is pointed to that at the next quiet point, and no Machine may begin
+// with the former one. Where another party has set the reference, that counts.
 func (o *Owners) WantsOSNow(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
-	return WantsOS(ctx, o.Live, machine)
+	want, found, err = WantsOS(ctx, o.Live, machine)
+	if err != nil || !found || !want.isRollout || !rollout.IsClone(want.Template) {
+		return want, found, err
+	}
+	source, err := existing.Get(ctx, o.Live, &infrav1.ElementalMachineTemplate{}, machine.Namespace, rollout.SourceName(want.Template))
+	if err != nil {
+		return want, false, err
+	}
+	if source == nil || !source.DeletionTimestamp.IsZero() {
+		return want, true, nil
+	}
+	if wanted := osversion.OfTemplate(source); !osversion.Same(wanted, want.OSVersionManagement) {
+		want.TemplateName, want.OSVersionManagement, want.Template = source.Name, wanted, source
+	}
+	return want, true, nil
 }
 
 // Unknown describes why WantsOS has not found what the owner of a Machine wants, and what to do.
@@ -103,32 +121,32 @@ func (w Want) Unknown(machine *clusterv1.Machine) string {
 // isFamilyOfOwner reports whether a template is the one that the owner of a Machine of a MachineSet refers to, or a clone of it: an annotation of
 // the ElementalMachine names it, and must not have the host take the OS of another one.
 func isFamilyOfOwner(ctx context.Context, reader client.Reader, machine *clusterv1.Machine, template *infrav1.ElementalMachineTemplate) (bool, error) {
-	reference, err := ownersReference(ctx, reader, machine)
-	if err != nil || reference == nil || !isOurTemplate(*reference) {
+	named, err := ownersReference(ctx, reader, machine)
+	if err != nil || named == nil || !isOurTemplate(named.reference) {
 		return false, err
 	}
-	return template.Name == reference.Name ||
-		rollout.IsClone(template) && template.Labels[infrav1.SourceTemplateLabel] == rollout.LabelValue(reference.Name), nil
+	return template.Name == named.reference.Name ||
+		rollout.IsClone(template) && template.Labels[infrav1.SourceTemplateLabel] == rollout.LabelValue(named.reference.Name), nil
 }
 
 func isOurTemplate(named clusterv1.ContractVersionedObjectReference) bool {
 	return named.APIGroup == infrav1.GroupVersion.Group && named.Kind == ElementalMachineTemplateKind
 }
 
-// wantedReference is that to the template with the OS, and whether driver Direct has set it. It is nil if nothing says which one it is.
-func wantedReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*clusterv1.ContractVersionedObjectReference, bool, error) {
+// wantedReference is a Want with the reference to the template with the OS, and who has set it. It is nil if nothing says which one it is.
+func wantedReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*Want, error) {
 	direct, err := DirectTemplateOf(ctx, reader, machine)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if direct != "" {
-		return &clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: ElementalMachineTemplateKind, Name: direct}, true, nil
+		named := clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: ElementalMachineTemplateKind, Name: direct}
+		return &Want{reference: named, isDirect: true, isRollout: true}, nil
 	}
-	reference, err := ownersReference(ctx, reader, machine)
-	return reference, false, err
+	return ownersReference(ctx, reader, machine)
 }
 
-func ownersReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*clusterv1.ContractVersionedObjectReference, error) {
+func ownersReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*Want, error) {
 	controller := metav1.GetControllerOf(machine)
 	if controller == nil {
 		return nil, nil
@@ -144,23 +162,28 @@ func ownersReference(ctx context.Context, reader client.Reader, machine *cluster
 	if err := reader.Get(ctx, key, controlPlane.Object()); err != nil {
 		return nil, existing.UnlessAbsent(err, "reading "+controller.Kind+" "+key.Name)
 	}
-	return controlPlane.reference(), nil
+	return referredBy(controlPlane), nil
+}
+
+func referredBy(of Owner) *Want {
+	named := *of.reference()
+	return &Want{reference: named, isRollout: of.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation] == named.Name}
 }
 
 // wantedByMachineSet reads the MachineDeployment, because a MachineSet keeps the template that it was created for.
-func wantedByMachineSet(ctx context.Context, reader client.Reader, key client.ObjectKey) (*clusterv1.ContractVersionedObjectReference, error) {
+func wantedByMachineSet(ctx context.Context, reader client.Reader, key client.ObjectKey) (*Want, error) {
 	set := &clusterv1.MachineSet{}
 	if err := reader.Get(ctx, key, set); err != nil {
 		return nil, existing.UnlessAbsent(err, "reading MachineSet "+key.Name)
 	}
 	controller := metav1.GetControllerOf(set)
 	if controller == nil || controller.Kind != MachineDeploymentKind {
-		return &set.Spec.Template.Spec.InfrastructureRef, nil
+		return &Want{reference: set.Spec.Template.Spec.InfrastructureRef}, nil
 	}
 	md := &clusterv1.MachineDeployment{}
 	key.Name = controller.Name
 	if err := reader.Get(ctx, key, md); err != nil {
 		return nil, existing.UnlessAbsent(err, "reading MachineDeployment "+key.Name)
 	}
-	return ForMachineDeployment(md).reference(), nil
+	return referredBy(ForMachineDeployment(md)), nil
 }
