@@ -85,6 +85,13 @@ const (
 	AttemptNotSucceededReason = "AttemptNotSucceeded"
 	HostNotBootstrappedReason = "HostNotBootstrapped"
 
+	// UpdateMarkRestoredCondition is True on an ElementalMachine while the provider has to restore the mark by which Cluster API updates its
+	// Machine in place: Cluster API, or a user, has removed it, and the host does not run the OS. It is absent where no mark was lost.
+	UpdateMarkRestoredCondition = "UpdateMarkRestored"
+	MarkLostReason              = "MarkLost"
+	MarkLostAgainReason         = "MarkLostAgain"
+	MarkNotLostReason           = "MarkNotLost"
+
 	// DeletingCondition reports what the deletion of the object waits for.
 	DeletingCondition        = "Deleting"
 	WaitingForHostIdleReason = "WaitingForHostIdle"

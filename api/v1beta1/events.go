@@ -40,6 +40,9 @@ const (
 	// EventOSDriftEnded (ElementalMachine): the host runs the right OS again, or is being upgraded to it.
 	EventOSDriftEnded = "OSDriftEnded"
 
+	// EventUpdateMarkRestored (ElementalMachine): the mark of an update in place was lost, and restored.
+	EventUpdateMarkRestored = "UpdateMarkRestored"
+
 	// EventUpgradeStarted (ElementalMachineTemplate): driver Direct began to upgrade the host of a Machine.
 	EventUpgradeStarted = "UpgradeStarted"
 	// EventRancherDrainHeld (Machine, Cluster): an upgrade has not succeeded, and Rancher waits with the Node cordoned until somebody acts.

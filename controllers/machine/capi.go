@@ -37,6 +37,7 @@ func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	marks := capiworkaround.UpdateMarks{Client: r.Client, Live: r.APIReader, Clock: r.Clock}
-	after, err := marks.Restore(ctx, capiworkaround.Update{Owner: s.owner, Machine: s.machine, Host: s.host, Template: template})
+	restored, after, err := marks.Restore(ctx, capiworkaround.Update{Owner: s.owner, Machine: s.machine, Host: s.host, Template: template})
+	s.markRestored = restored
 	return ctrl.Result{RequeueAfter: after}, err
 }

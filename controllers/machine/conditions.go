@@ -33,6 +33,7 @@ var owned = []string{
 	infrav1.ProviderIDReadyCondition,
 	infrav1.OSUpToDateCondition,
 	infrav1.OSDriftedCondition,
+	infrav1.UpdateMarkRestoredCondition,
 	infrav1.DeletingCondition,
 }
 

@@ -76,6 +76,8 @@ type scope struct {
 	host *infrav1.ElementalHost
 	// unresolved is why the machine's OS is not known: its ManagedOSVersion has no image, or it cannot be decoded. Nil if it is known.
 	unresolved *managedos.Problem
+	// markRestored says that this reconcile has restored the mark of an update that was lost.
+	markRestored bool
 }
 
 // Reconcile brings one ElementalMachine nearer to what its spec asks for.
@@ -108,6 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 			return
 		}
 		r.recordDrift(before, machine)
+		r.recordMark(before, machine)
 	}()
 
 	if !machine.DeletionTimestamp.IsZero() {

@@ -10,10 +10,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -173,6 +175,44 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 
 		update(ctx, source, func() { source.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2") }, false)
 		Eventually(get(ctx, owner)).Should(marked())
+	})
+
+	It("says that the mark was lost, and that it is lost again, once each", func(ctx SpecContext) {
+		restoring := infrav1.UpdateMarkRestoredCondition
+		neverBegun(ctx)
+		lose := func() {
+			GinkgoHelper()
+			clock.SetTime(clock.Now().Add(time.Minute))
+			Expect(annotate(ctx, machine, fmt.Sprintf("test.example.com/touched-%d", clock.Now().Unix()))).To(Succeed())
+			Eventually(get(ctx, owner)).Should(marked())
+			update(ctx, owner, func() { delete(owner.Annotations, clusterv1.UpdateInProgressAnnotation) }, false)
+		}
+		told := func() (notes []string, err error) {
+			list := &eventsv1.EventList{}
+			err = server.Client.List(ctx, list, client.InNamespace(w.ns))
+			for i := range list.Items {
+				if list.Items[i].Reason == infrav1.EventUpdateMarkRestored {
+					notes = append(notes, list.Items[i].Note)
+				}
+			}
+			return notes, err
+		}
+		Expect(conditions.Get(machine, restoring)).To(BeNil(), "nothing was lost")
+		lose()
+		Eventually(get(ctx, machine)).Should(haveCondition(restoring, metav1.ConditionTrue, infrav1.MarkLostReason))
+		for range 3 {
+			lose()
+			Eventually(get(ctx, machine)).Should(haveCondition(restoring, metav1.ConditionTrue, infrav1.MarkLostAgainReason))
+		}
+		Eventually(told).Should(ConsistOf(
+			HavePrefix("Machine m1 lost annotation update-in-progress before ElementalHost "+host.Name+" ran oci://os:v2, and it was restored"),
+			HavePrefix("Lost again: Machine m1 lost annotation")))
+
+		update(ctx, host, func() { host.Status.OS.ImageURI = "oci://os:v2" }, true)
+		Eventually(func() (*infrav1.ElementalMachine, error) { // Cluster API removes the mark of what is done
+			update(ctx, owner, func() { delete(owner.Annotations, clusterv1.UpdateInProgressAnnotation) }, false)
+			return get(ctx, machine)()
+		}).Should(haveCondition(restoring, metav1.ConditionFalse, infrav1.MarkNotLostReason))
 	})
 
 	It("gets the mark back when Cluster API has cleaned up after a person who took it off, without any other event", func(ctx SpecContext) {

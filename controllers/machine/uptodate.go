@@ -54,6 +54,7 @@ func (r *Reconciler) observeUpToDate(ctx context.Context, s *scope) error {
 	}
 	judgeUpToDate(facts)
 	judgeDrift(facts)
+	judgeMark(facts, s.markRestored)
 	return nil
 }
 
@@ -82,8 +83,7 @@ func judgeUpToDate(f osFacts) {
 
 // isBeginning reports whether Cluster API has begun an update of the machine whose attempt is yet to come.
 func (f osFacts) isBeginning() bool {
-	isMarked := owner.IsUpdating(f.machine) || f.owner != nil && owner.IsUpdating(f.owner)
-	return isMarked && f.unresolved == nil && f.match() == hoststate.MatchOther &&
+	return f.isMarked() && f.unresolved == nil && f.match() == hoststate.MatchOther &&
 		(f.last == nil || !osversion.Same(f.last.Spec.OSVersionManagement, f.machine.Spec.OSVersionManagement))
 }
 

@@ -61,30 +61,30 @@ type UpdateMarks struct {
 // A person can take the mark off, too. Cluster API then cleans up what else marks the update, and goes on with
 // the next Machine as if this one had been updated.
 //
-// after is when to look again, where it is too early to tell whether the mark is lost.
-func (u UpdateMarks) Restore(ctx context.Context, of Update) (after time.Duration, err error) {
+// It reports whether it has restored the mark. after is when to look again, where it is too early to tell whether the mark is lost.
+func (u UpdateMarks) Restore(ctx context.Context, of Update) (restored bool, after time.Duration, err error) {
 	if owner.IsLeftToDirect(of.Owner, of.Machine) { // Cluster API was never to mark it
-		return 0, nil
+		return false, 0, nil
 	}
 	seen := marks{Update: of}
 	if lost, err := seen.lost(ctx, u.Client); err != nil || !lost {
-		return 0, err
+		return false, 0, err
 	}
 	now, lost, err := u.lostNow(ctx, seen)
 	if err != nil || !lost {
-		return 0, err
+		return false, 0, err
 	}
 	if left := lostMarkPatience - u.Clock.Since(lastWritten(now.Owner, now.Machine)); left > 0 {
-		return left, nil
+		return false, left, nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Restoring the mark of an update in place that was lost", "Machine", klog.KObj(now.Owner))
 	before := now.Owner.DeepCopy()
 	annotations.AddAnnotations(now.Owner, map[string]string{clusterv1.UpdateInProgressAnnotation: ""})
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := u.Client.Patch(ctx, now.Owner, patch); err != nil {
-		return 0, fmt.Errorf("restoring the update mark of Machine %s: %w", now.Owner.Name, err)
+		return false, 0, fmt.Errorf("restoring the update mark of Machine %s: %w", now.Owner.Name, err)
 	}
-	return 0, nil
+	return true, 0, nil
 }
 
 // lostNow is lost by live reads: the cache lags behind, and keeps no record of who wrote what when.
