@@ -5,6 +5,9 @@ package gate
 
 import (
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -173,30 +176,32 @@ func isComposed(value ref.Val) bool {
 
 // valuesIn a value, as far as it takes to see that they are more than most.
 func valuesIn(value any, most int) int {
-	count := 1
 	switch of := value.(type) {
 	case []any:
-		for i := 0; i < len(of) && count <= most; i++ {
-			count += valuesIn(of[i], most-count)
-		}
+		return valuesAmong(slices.Values(of), most)
 	case []ref.Val:
-		for i := 0; i < len(of) && count <= most; i++ {
-			count += valuesIn(of[i], most-count)
-		}
+		return valuesAmong(slices.Values(of), most)
 	case map[string]any:
-		for _, element := range of {
-			if count += valuesIn(element, most-count); count > most {
-				break
-			}
-		}
+		return valuesAmong(maps.Values(of), most)
 	case *types.Optional:
 		if of.HasValue() {
-			count += valuesIn(of.GetValue(), most-count)
+			return 1 + valuesIn(of.GetValue(), most-1)
 		}
 	case traits.Lister:
 		return valuesIn(of.Value(), most)
 	case traits.Mapper:
 		return valuesIn(of.Value(), most)
+	}
+	return 1
+}
+
+func valuesAmong[V any](elements iter.Seq[V], most int) int {
+	count := 1
+	for element := range elements {
+		if count > most {
+			break
+		}
+		count += valuesIn(element, most-count)
 	}
 	return count
 }
