@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -319,16 +318,6 @@ func (w *world) BeforeUpgrade(context.Context) (assess.Verdict, error) {
 	}
 	verdict.Include("pre-upgrade.d/10-backup", found, w.clock.Now())
 	return verdict, w.boundary("before upgrade", func() error { return nil })
-}
-
-func (w *world) compares(with assess.UnitStates) {
-	if !slices.ContainsFunc(w.before, func(known assess.UnitStates) bool { return reflect.DeepEqual(known, with) }) {
-		w.before = append(w.before, with)
-	}
-}
-
-func (w *world) Before(context.Context, bool) (assess.UnitStates, error) {
-	return assess.UnitStates{Failed: []string{"old.service"}, Failing: w.failing}, w.boundary("before", func() error { return nil })
 }
 
 func (w *world) Reboot(context.Context) error {

@@ -101,7 +101,7 @@ const (
 	UpgradeHostLost UpgradePhase = "HostLost"
 )
 
-// ElementalHostUpgradeStatus is the observed state of an attempt. Everything in it can be observed again.
+// ElementalHostUpgradeStatus is the observed state of an attempt. Everything in it but unhealthyBefore can be observed again.
 type ElementalHostUpgradeStatus struct {
 	// conditions of the attempt: Progressing, Succeeded, Paused; after a rollback FormerOSHealthy.
 	// +optional
@@ -171,6 +171,13 @@ type ElementalHostUpgradeStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Checks []HostCheck `json:"checks,omitempty"`
 
+	// unhealthyBefore is what was not healthy on the node for 5 minutes when the attempt was about to cordon it. The attempt does not wait
+	// for it after the reboot. It is written once; what does not fit, and what was lost by clusterctl move, is waited for.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	UnhealthyBefore []UnhealthyObject `json:"unhealthyBefore,omitempty"`
+
 	// virtualMachines are those that ran on the node when it was evacuated, with the decision for each. If there are more
 	// than fit here, those that block the evacuation are listed first.
 	// +optional
@@ -205,6 +212,33 @@ type UpgradeStepStatus struct {
 	// finishedAt is when the step was observed to be done.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+}
+
+// UnhealthyKind is the kind of an object that is not healthy on a node.
+// +kubebuilder:validation:Enum=Node;DaemonSet;PersistentVolume
+type UnhealthyKind string
+
+// Kinds of objects that are not healthy on a node.
+const (
+	// UnhealthyNode: the Node itself is not Ready.
+	UnhealthyNode UnhealthyKind = "Node"
+	// UnhealthyDaemonSet: the Pod of a DaemonSet on the node is not Ready.
+	UnhealthyDaemonSet UnhealthyKind = "DaemonSet"
+	// UnhealthyVolume: a volume is not attached to the node that is to be.
+	UnhealthyVolume UnhealthyKind = "PersistentVolume"
+)
+
+// UnhealthyObject is what is not healthy on a node. It is named by what stays the same: a DaemonSet, and not its Pod.
+type UnhealthyObject struct {
+	// kind is Node, DaemonSet or PersistentVolume.
+	Kind UnhealthyKind `json:"kind"`
+	// namespace of the object; empty for kinds without one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// name of the object.
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
 }
 
 // VMDecision is how a virtual machine is handled when its node is evacuated.

@@ -27,7 +27,7 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 	if waitFor, err := r.assessControlPlane(ctx, o); err != nil || waitFor != "" {
 		return sequence.Wait(pollCluster, "%s%s", waitFor, late), err
 	}
-	pods, err := o.workload.UnreadyDaemonPods(ctx, o.node.Name)
+	pods, err := r.unreadyDaemonPods(ctx, o)
 	if err != nil {
 		return sequence.Result{}, err
 	}
@@ -81,7 +81,7 @@ func assessNode(o *observation) string {
 	switch {
 	case info.BootID != o.host.Status.OS.BootID:
 		return "waiting for the kubelet of Node " + o.node.Name + " to report the new boot"
-	case !workload.IsReady(o.node):
+	case !o.isReadyAsBefore():
 		return "waiting for Node " + o.node.Name + " to be Ready"
 	case o.machine.Spec.Version != "" && info.KubeletVersion != o.machine.Spec.Version:
 		return "Node " + o.node.Name + " runs kubelet " + info.KubeletVersion + " and Machine " + o.machine.Name +

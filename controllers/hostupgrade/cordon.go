@@ -18,6 +18,10 @@ func (r *Reconciler) cordon(ctx context.Context, o *observation) (sequence.Resul
 	if workload.CordonedBy(o.node) == o.attempt && (o.drain == nil || o.node.Spec.Unschedulable) {
 		return sequence.Done(), nil
 	}
+	if isNew, err := r.recordUnhealthy(ctx, o); err != nil || isNew {
+		return sequence.Wait(soon, "Node %s is not cordoned before it is recorded what is not healthy on it: %s",
+			o.node.Name, workload.DescribeUnhealthy(o.upgrade.Status.UnhealthyBefore)), err
+	}
 	if err := r.blockMove(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}

@@ -155,7 +155,7 @@ func (o *observation) awaitsFormerBoot() string {
 		return ""
 	case o.workload != nil && o.node.Status.NodeInfo.BootID != o.host.Status.OS.BootID:
 		return "waiting for the kubelet of Node " + o.node.Name + " to report the new boot"
-	case !workload.IsReady(o.node):
+	case !o.isReadyAsBefore():
 		return "waiting for Node " + o.node.Name + " to be Ready"
 	}
 	return ""

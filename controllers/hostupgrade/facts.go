@@ -79,13 +79,17 @@ func (o *observation) labelled() bool {
 		o.host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending
 }
 
-// warnings are what the host tells of an upgrade that has succeeded all the same; empty where there is nothing to look after.
+// warnings are what the host tells of an upgrade that has succeeded all the same, and what was not healthy before either; empty where there is
+// nothing to look after.
 func (o *observation) warnings() string {
-	report := o.hostReport()
-	if report.Phase != infrav1.HostUpgradeSucceeded || !strings.HasPrefix(report.Message, wire.WarningPrefix) {
-		return ""
+	found := []string{}
+	if report := o.hostReport(); report.Phase == infrav1.HostUpgradeSucceeded && strings.HasPrefix(report.Message, wire.WarningPrefix) {
+		found = append(found, report.Message)
 	}
-	return report.Message
+	if unhealthy := o.stillUnhealthy(); unhealthy != "" {
+		found = append(found, unhealthy)
+	}
+	return strings.Join(found, "; ")
 }
 
 // returned reports whether the host has come back from the reboot, whatever it booted, or went through no

@@ -83,6 +83,8 @@ type observation struct {
 	unreached error
 	// drain is what Rancher asks for the Machine; nil for the other drivers.
 	drain *rancher.Drain
+	// excused is what was not healthy before the attempt and is not yet, as far as this reconcile has looked.
+	excused []infrav1.UnhealthyObject
 	// watched are the kinds that steps have asked to be woken by, see watchDrain.
 	watched []drainwatch.Kind
 }

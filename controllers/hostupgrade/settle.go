@@ -20,7 +20,7 @@ import (
 func (r *Reconciler) settle(ctx context.Context, o *observation) (sequence.Result, error) {
 	late := o.overdue(stepSettle, o.options.Timeouts.Settle())
 	isWatched := r.watchDrain(ctx, o, drainwatch.Volumes)
-	unattached, err := o.workload.Unattached(ctx, o.node.Name)
+	unattached, err := r.unattached(ctx, o)
 	if err != nil {
 		return sequence.Result{}, err
 	}

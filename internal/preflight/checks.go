@@ -31,6 +31,7 @@ func Checks(residents ...workload.Resident) []Check {
 		{Name: "OtherAttempt", Run: checkOtherAttempt, Holds: true},
 		{Name: "OtherUpgrades", Run: checkOtherUpgrades, Holds: true},
 		{Name: "NodeReady", Run: checkNodeReady},
+		{Name: "NodeHealth", Run: checkNodeHealth},
 		{Name: "NodeSchedulable", Run: checkNodeSchedulable, Holds: true},
 		{Name: "Maintenance", Run: checkMaintenance},
 		{Name: "OtherNodes", Run: checkOtherNodes},

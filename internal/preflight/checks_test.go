@@ -4,6 +4,7 @@
 package preflight
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -66,6 +67,15 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 	Entry("Ready", checkNodeReady, infrav1.PreflightPass, "", ""),
 	Entry("not Ready", checkNodeReady, infrav1.PreflightBlock, "Node/n", "is not Ready", notReady),
 
+	Entry("nothing is unhealthy on the node", checkNodeHealth, infrav1.PreflightPass, "", "", func(s *Snapshot, _ *Subject) {
+		s.Unhealthy = map[string][]infrav1.UnhealthyObject{"external": {{Kind: infrav1.UnhealthyVolume, Name: "pv"}}}
+	}),
+	Entry("something is", checkNodeHealth, infrav1.PreflightWarn, "Node/n",
+		"DaemonSet kube-system/cni is not Ready, PersistentVolume pv is not attached, for 5m0s or longer: the upgrade does not wait for that", unhealthy(0)),
+	Entry("more is than fits", checkNodeHealth, infrav1.PreflightWarn, "Node/n",
+		"DaemonSet kube-system/cni is not Ready, PersistentVolume pv is not attached, PersistentVolume pv-0 is not attached, "+
+			"PersistentVolume pv-1 is not attached, PersistentVolume pv-2 is not attached and 7 more, for 5m0s or longer: ", unhealthy(10)),
+
 	Entry("schedulable", checkNodeSchedulable, infrav1.PreflightPass, "", ""),
 	Entry("cordoned by a person", checkNodeSchedulable, infrav1.PreflightBlock, "Node/n", "was cordoned by someone else", cordoned),
 	Entry("cordoned by this attempt", checkNodeSchedulable, infrav1.PreflightPass, "", "", cordoned, markedBy("u/12345678")),
@@ -90,6 +100,19 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 	Entry("no space", checkFreeSpace, infrav1.PreflightBlock, "ElementalHost/h",
 		"has 512 MiB free on its state partition and the image takes at least 1024 MiB", measured(512<<20, 1<<30)),
 )
+
+// unhealthy is a DaemonSet, a volume, and so many volumes more on the node.
+func unhealthy(more int) change {
+	return func(s *Snapshot, subject *Subject) {
+		found := []infrav1.UnhealthyObject{
+			{Kind: infrav1.UnhealthyDaemonSet, Namespace: "kube-system", Name: "cni"}, {Kind: infrav1.UnhealthyVolume, Name: "pv"},
+		}
+		for i := range more {
+			found = append(found, infrav1.UnhealthyObject{Kind: infrav1.UnhealthyVolume, Name: fmt.Sprintf("pv-%d", i)})
+		}
+		s.Unhealthy = map[string][]infrav1.UnhealthyObject{subject.Node.Name: found}
+	}
+}
 
 type checkFunc = func(*Snapshot, *Subject) []infrav1.PreflightResult
 

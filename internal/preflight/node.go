@@ -17,6 +17,16 @@ func checkNodeReady(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	return block("Node/"+subject.Node.Name, "is not Ready: bring it back before it is upgraded")
 }
 
+// checkNodeHealth says what the upgrade will not wait for, since it does not change it.
+func checkNodeHealth(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
+	unhealthy := s.Unhealthy[subject.Node.Name]
+	if len(unhealthy) == 0 {
+		return pass()
+	}
+	return warn("Node/"+subject.Node.Name, fmt.Sprintf("%s, for %s or longer: the upgrade does not wait for that after the reboot; repair it first if it should",
+		workload.DescribeUnhealthy(unhealthy), workload.UnhealthyFor))
+}
+
 // checkNodeSchedulable respects a cordon that is not the attempt's own. Where an upgrade is only requested, none of
 // ours counts: the attempt that left it makes room for the new image.
 func checkNodeSchedulable(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {

@@ -72,7 +72,7 @@ func (r *Reader) services(ctx context.Context, from Sources) (Services, error) {
 	}
 	of := Services{}
 	for _, read := range []func(context.Context, *optional, *Services) error{
-		readResidents, readJobs, readForeign,
+		readResidents, readJobs, readForeign, readUnhealthy,
 	} {
 		if err := read(ctx, in, &of); err != nil {
 			return Services{}, err
@@ -94,6 +94,11 @@ func readResidents(ctx context.Context, in *optional, s *Services) error {
 		}
 	}
 	return nil
+}
+
+func readUnhealthy(ctx context.Context, in *optional, s *Services) (err error) {
+	s.Unhealthy, err = workload.UnhealthyOnNodes(ctx, in, in.now)
+	return err
 }
 
 // refreshed are Services that were read before, with what residents have to know at the moment. They are asked in their

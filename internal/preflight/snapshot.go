@@ -49,6 +49,8 @@ type Services struct {
 	States    map[string]workload.State
 	// Jobs that read or write the disks of virtual machines, and are not done.
 	Jobs []workload.Job
+	// Unhealthy is what is not healthy on nodes, by their names.
+	Unhealthy map[string][]infrav1.UnhealthyObject
 	// Foreign are upgrades that others carry out on the cluster.
 	Foreign []workload.Job
 }

@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// UnreadyDaemonPods describes the DaemonSet Pods of the Node that are not Ready, or "" if all are.
-func (c *Cluster) UnreadyDaemonPods(ctx context.Context, node string) (string, error) {
+// UnreadyDaemonPods are the DaemonSet Pods of the Node that are not Ready.
+func (c *Cluster) UnreadyDaemonPods(ctx context.Context, node string) ([]*corev1.Pod, error) {
 	pods, err := c.pods(ctx, node)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	unready := []*corev1.Pod{}
 	for i := range pods {
@@ -23,10 +23,7 @@ func (c *Cluster) UnreadyDaemonPods(ctx context.Context, node string) (string, e
 			unready = append(unready, &pods[i])
 		}
 	}
-	if len(unready) == 0 {
-		return "", nil
-	}
-	return podList(unready), nil
+	return unready, nil
 }
 
 func isDaemonPod(pod *corev1.Pod) bool {

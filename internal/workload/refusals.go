@@ -40,7 +40,7 @@ func (c *Cluster) blocker(ctx context.Context, node *corev1.Node, now time.Time,
 		return "", nil
 	}
 	if len(result.PodsToWaitCompletedNow) > 0 {
-		causes = append(causes, "waiting for "+podList(result.PodsToWaitCompletedNow)+" to complete")
+		causes = append(causes, "waiting for "+PodList(result.PodsToWaitCompletedNow)+" to complete")
 	}
 	for _, others := range []struct {
 		pods []*corev1.Pod
@@ -93,7 +93,7 @@ func otherCauses(said map[string][]*corev1.Pod) []string {
 			more += len(said[cause])
 			continue
 		}
-		causes = append(causes, podList(said[cause])+" cannot be evicted: "+shortened(cause))
+		causes = append(causes, PodList(said[cause])+" cannot be evicted: "+shortened(cause))
 	}
 	if more > 0 {
 		causes = append(causes, fmt.Sprintf("%d cannot be evicted for other causes", more))
@@ -139,7 +139,7 @@ func (c *Cluster) nameBudgets(ctx context.Context, refused []*corev1.Pod) (strin
 	if len(names) == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("PodDisruptionBudget %s allows no eviction of %s", strings.Join(names, ", "), podList(refused)), nil
+	return fmt.Sprintf("PodDisruptionBudget %s allows no eviction of %s", strings.Join(names, ", "), PodList(refused)), nil
 }
 
 func namespaces(pods []*corev1.Pod) []string {
@@ -167,8 +167,8 @@ func selecting(budgets []policyv1.PodDisruptionBudget, pods []*corev1.Pod) []str
 	return names
 }
 
-// podList renders Pods with their owners, sorted and cut to a few.
-func podList(pods []*corev1.Pod) string {
+// PodList describes Pods with their owners, sorted and cut to a few.
+func PodList(pods []*corev1.Pod) string {
 	names := make([]string, 0, len(pods))
 	for _, pod := range pods {
 		names = append(names, podName(pod))

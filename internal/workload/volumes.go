@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,26 +61,45 @@ func (c *Cluster) claimOf(ctx context.Context, name string) (string, error) {
 	return "", nil
 }
 
-// Unattached describes the PersistentVolumes that are to be attached to the Node and are not, and says of which that
-// fails.
-func (c *Cluster) Unattached(ctx context.Context, node string) ([]string, error) {
+// UnattachedVolume is a PersistentVolume that is to be attached to a Node and is not.
+type UnattachedVolume struct {
+	Name string
+	// Fails says that attaching it fails.
+	Fails bool
+}
+
+// String is the volume in a message.
+func (v UnattachedVolume) String() string {
+	if v.Fails { // whose error may be another at every try
+		return v.Name + " (attaching it fails)"
+	}
+	return v.Name
+}
+
+// Unattached are the PersistentVolumes that are to be attached to the Node and are not, by name.
+func (c *Cluster) Unattached(ctx context.Context, node string) ([]UnattachedVolume, error) {
 	attachments, err := c.attachments(ctx, node)
 	if err != nil {
 		return nil, err
 	}
-	unattached := []string{}
+	unattached := []UnattachedVolume{}
 	for i := range attachments {
-		if attachments[i].Status.Attached || !attachments[i].DeletionTimestamp.IsZero() {
-			continue
+		if isUnattached(&attachments[i]) {
+			unattached = append(unattached, UnattachedVolume{Name: volumeOf(&attachments[i]), Fails: attachments[i].Status.AttachError != nil})
 		}
-		name := ptr.Deref(attachments[i].Spec.Source.PersistentVolumeName, attachments[i].Name)
-		if attachments[i].Status.AttachError != nil { // whose text may be another at every try
-			name += " (attaching it fails)"
-		}
-		unattached = append(unattached, name)
 	}
-	slices.Sort(unattached)
+	slices.SortFunc(unattached, func(a, b UnattachedVolume) int { return strings.Compare(a.Name, b.Name) })
 	return unattached, nil
+}
+
+func isUnattached(attachment *storagev1.VolumeAttachment) bool {
+	return !attachment.Status.Attached && attachment.DeletionTimestamp.IsZero()
+}
+
+// volumeOf is the PersistentVolume of an attachment. A volume without one is named by its attachment, whose name is the same for the same volume
+// and Node.
+func volumeOf(attachment *storagev1.VolumeAttachment) string {
+	return ptr.Deref(attachment.Spec.Source.PersistentVolumeName, attachment.Name)
 }
 
 func (c *Cluster) attachments(ctx context.Context, node string) ([]storagev1.VolumeAttachment, error) {

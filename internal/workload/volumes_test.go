@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 var attached = storagev1.VolumeAttachmentStatus{Attached: true}
@@ -62,7 +64,8 @@ var _ = Describe("Volumes of a Node", func() {
 		w.attach(ctx, "pv-2", "", storagev1.VolumeAttachmentStatus{AttachError: failed})
 		w.attach(ctx, "pv-1", "", storagev1.VolumeAttachmentStatus{})
 		w.attach(ctx, "pv-3", "", storagev1.VolumeAttachmentStatus{AttachError: failed, Attached: true})
-		Expect(w.cluster.Unattached(ctx, w.node)).To(Equal([]string{w.namespace + "-pv-1", w.namespace + "-pv-2 (attaching it fails)"}))
+		Expect(w.cluster.Unattached(ctx, w.node)).To(HaveExactElements(
+			HaveField("String()", w.namespace+"-pv-1"), HaveField("String()", w.namespace+"-pv-2 (attaching it fails)")))
 	})
 })
 
@@ -78,5 +81,7 @@ var _ = It("UnreadyDaemonPods names Pods of DaemonSets that are not Ready, and n
 		pod.Status.Conditions = nil
 		Expect(server.Client.Status().Update(ctx, pod)).To(Succeed())
 	}
-	Expect(w.cluster.UnreadyDaemonPods(ctx, w.node)).To(Equal("Pod " + w.namespace + "/cni-1 (DaemonSet cni)"))
+	unready, err := w.cluster.UnreadyDaemonPods(ctx, w.node)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(workload.PodList(unready)).To(Equal("Pod " + w.namespace + "/cni-1 (DaemonSet cni)"))
 })
