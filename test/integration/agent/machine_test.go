@@ -32,6 +32,8 @@ type machine struct {
 	*host.Host
 	api      *apitest.API
 	registry *image.Registry
+	// first is the OS that it is made with.
+	first image.OS
 	// agentConfig is "agent" of the agent's configuration, files are additional files of the host, by
 	// path.
 	agentConfig map[string]any
@@ -99,7 +101,7 @@ func (m *machine) build(dir string) *host.Host {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	created, err := host.New(GinkgoT().Context(), host.Options{
-		Name: hostName, Root: filepath.Join(dir, hostName), Image: m.push("v1", image.OS{}).URI(),
+		Name: hostName, Root: filepath.Join(dir, hostName), Image: m.push("v1", m.first).URI(),
 		Double: self, Agent: agent, Config: config, CABundle: ca, Live: m.live,
 		BootTime: 20 * time.Millisecond, AssessmentTry: 20 * time.Millisecond, RestartDelay: 20 * time.Millisecond,
 	})

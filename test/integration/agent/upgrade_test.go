@@ -163,6 +163,24 @@ var _ = Describe("An upgrade", func() {
 		Expect(m.Boots()).To(HaveLen(boots + 2))
 	})
 
+	It("keeps an image whose kubelet answers no less than that of the OS before", func() {
+		moved := map[string]string{source.LabelKubeletHealthz: "moved"}
+		m = newMachine(func(m *machine) { m.first = image.OS{Labels: moved} })
+		m.api.SetBootstrap(&wire.Bootstrap{Format: "cloud-config", Config: kubeadmData})
+		m.desire(wire.Desired{Bootstrap: true})
+		Eventually(m.last, patience).Should(HaveField("Bootstrapped", true))
+		m.assessFor(5 * time.Second)
+		m.upgrade("a1", m.push("v2", image.OS{Labels: moved}))
+		Eventually(m.marker, 2*patience).Should(HaveField("UnitsBefore.Failing", HaveLen(1))) // it is looked at for 50 seconds
+		end := m.ends("a1")
+		const warning = "failed before the upgrade, too: the kubelet does not answer at http://127.0.0.1:1/healthz"
+		Expect(end).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Message", "warning: "+warning)))
+		Expect(end.Checks).To(ContainElements(
+			And(HaveField("Name", "kubelet"), HaveField("Verdict", wire.CheckFailedBefore), HaveField("Output", warning)),
+			And(HaveField("Name", "stable"), HaveField("Verdict", wire.CheckPassed))))
+		Expect(m.last().OS.Snapshot).To(BeEquivalentTo(2))
+	})
+
 	It("rolls back from an image without a default route, which passes the assessment of the toolkit", func() {
 		m.assessFor(5 * time.Second)
 		m.upgrade("a1", m.push("v2", image.OS{Boot: source.BootUnrouted}))

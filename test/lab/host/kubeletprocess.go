@@ -20,6 +20,9 @@ import (
 
 const kubeletConfig = "/var/lib/kubelet/config.yaml"
 
+// nobodysPort is a port at which nothing answers.
+const nobodysPort = 1
+
 // A flapping kubelet runs for flapLives and is restarted after flapPause, as systemd restarts it: it runs for a sixth
 // of the time.
 const (
@@ -70,9 +73,12 @@ func (r *running) startKubeletProcess(ctx context.Context) error {
 		<-ctx.Done()
 		_ = server.Close()
 	})
-	pid := filepath.Base(boot.KubeletProcess)
+	pid, port := filepath.Base(boot.KubeletProcess), listener.Addr().(*net.TCPAddr).Port
+	if r.system.Image.Labels[source.LabelKubeletHealthz] != "" {
+		port = nobodysPort
+	}
 	files := map[string]string{
-		kubeletConfig: fmt.Sprintf("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nhealthzPort: %d\n", listener.Addr().(*net.TCPAddr).Port),
+		kubeletConfig: fmt.Sprintf("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nhealthzPort: %d\n", port),
 		// Fields that nothing reads are 0.
 		boot.KubeletProcess + "/stat":    fmt.Sprintf("%s (kubelet) S 1%s %d 0\n", pid, strings.Repeat(" 0", 17), time.Now().UnixMilli()),
 		boot.KubeletProcess + "/cmdline": "/usr/bin/kubelet\x00--config=" + kubeletConfig + "\x00",

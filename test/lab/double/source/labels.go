@@ -14,6 +14,9 @@ const (
 	// LabelKubeletFlaps with any value makes the kubelet of the image exit and restart repeatedly, on hosts that are
 	// nodes.
 	LabelKubeletFlaps = "lab.elemental/kubelet-flaps"
+	// LabelKubeletHealthz with any value makes the kubelet of the image answer elsewhere than its configuration says, as one of K3s does
+	// whose health port a kubelet-arg has moved.
+	LabelKubeletHealthz = "lab.elemental/kubelet-healthz"
 	// LabelUpgradeSeconds is how long writing the image takes.
 	LabelUpgradeSeconds = "lab.elemental/upgrade-seconds"
 	// LabelUpgradeKilled kills the first upgrade to the image, or powers the whole host off, at the moment given by its
