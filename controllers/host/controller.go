@@ -30,6 +30,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -61,6 +62,8 @@ type Reconciler struct {
 
 	// limit keeps the hosts that leave one workload cluster from taking all workers.
 	limit *workload.Limit
+	// observed is what was seen of objects that others have written, by the clocks of others.
+	observed observed.Changes
 }
 
 // SetupWithManager adds the controller to a manager.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,19 +89,26 @@ func (r *Reconciler) untilReset(host *infrav1.ElementalHost) time.Duration {
 	if hoststate.WasReset(host) {
 		return 0
 	}
-	since := host.DeletionTimestamp.Time
 	asked := conditions.Get(host, infrav1.ResetReadyCondition)
 	if asked == nil || conditions.IsTrue(host, infrav1.ResetReadyCondition) {
 		if isLeaving(host) {
-			return since.Add(resetPatience).Sub(r.Clock.Now())
+			return resetPatience - r.deletedFor(host)
 		}
 		return resetPatience
 	}
 	switch {
-	case !asked.LastTransitionTime.Time.Before(since):
-		since = asked.LastTransitionTime.Time
+	case !asked.LastTransitionTime.Time.Before(host.DeletionTimestamp.Time):
+		return asked.LastTransitionTime.Add(resetPatience).Sub(r.Clock.Now())
 	case !isLeaving(host):
 		return 0
 	}
-	return since.Add(resetPatience).Sub(r.Clock.Now())
+	return resetPatience - r.deletedFor(host)
+}
+
+// deletionOf is the key of when the deletion of a host was seen.
+type deletionOf struct{ uid types.UID }
+
+// deletedFor is for how long a host has been about to be deleted.
+func (r *Reconciler) deletedFor(host *infrav1.ElementalHost) time.Duration {
+	return r.observed.Age(deletionOf{host.UID}, host.DeletionTimestamp.Time, r.Clock.Now())
 }

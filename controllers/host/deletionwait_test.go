@@ -188,22 +188,29 @@ var _ = Describe("The Node of a host that is reset", func() {
 		}
 	})
 
-	It("is waited for while the workload cluster is away, but not for ever", func(ctx SpecContext) {
+	DescribeTable("is waited for while the workload cluster is away, but not for ever, whatever the clock of the management cluster says", func(ctx SpecContext, ahead time.Duration) {
+		clock.SetTime(time.Now().Add(-ahead))
+		DeferCleanup(func() { clock.SetTime(time.Now()) })
 		host := makeHost(ctx, released)
 		cluster := makeCluster(ctx, host.Namespace)
 		node := makeNode(ctx, nodeName(host), ofHost(host), "")
 		workloads.cut.Store(client.ObjectKeyFromObject(cluster), true)
 		reset(ctx, host)
 		Eventually(get(ctx, host)).Should(haveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.NodeNotDeletedReason))
-		clock.SetTime(time.Now().Add(16 * time.Minute))
-		DeferCleanup(func() { clock.SetTime(time.Now()) })
+		clock.SetTime(clock.Now().Add(nodePatience - time.Second))
+		Consistently(isGone(ctx, host)).Should(BeFalse())
+		clock.SetTime(clock.Now().Add(time.Second))
 		// A change wakes the controller, unless a retry has done so since, and the host is gone.
 		touch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"touched":"true"}}}`))
 		Expect(client.IgnoreNotFound(server.Client.Patch(ctx, host, touch))).To(Succeed())
 		Eventually(isGone(ctx, host)).Should(BeTrue())
 		Expect(isGone(ctx, node)()).To(BeFalse())
-	})
+	},
+		Entry("5 min behind", -5*time.Minute), Entry("the same", time.Duration(0)), Entry("8 h ahead", 8*time.Hour),
+	)
 })
+
+const nodePatience = 15 * time.Minute
 
 func hostName(h *infrav1.ElementalHost) string   { return h.Name }
 func nodeName(h *infrav1.ElementalHost) string   { return h.Namespace }

@@ -35,7 +35,7 @@ func (r *Reconciler) deleteNode(ctx context.Context, host *infrav1.ElementalHost
 	}
 	defer done()
 	err := r.deleteNodeOf(ctx, host, cluster)
-	if err == nil || r.Clock.Since(host.DeletionTimestamp.Time) >= nodePatience {
+	if err == nil || r.deletedFor(host) >= nodePatience {
 		return deletionWait{}
 	}
 	ctrl.LoggerFrom(ctx).V(2).Info("Waiting for the workload cluster to delete the Node of a host", "ElementalHost", klog.KObj(host), "reason", err.Error())

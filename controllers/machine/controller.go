@@ -29,6 +29,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -60,6 +61,8 @@ type Reconciler struct {
 	controller capicontroller.Controller
 	// limit keeps the machines of one workload cluster from taking all workers.
 	limit *workload.Limit
+	// observed is what was seen of objects that others have written, by the clocks of others.
+	observed observed.Changes
 }
 
 // scope is what one reconcile is about.

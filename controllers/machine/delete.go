@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,9 +57,11 @@ func (r *Reconciler) waitForIdle(ctx context.Context, s *scope, host *infrav1.El
 	if lost, err := r.isLost(ctx, host); err != nil || lost {
 		return 0, err
 	}
-	deadline := s.machine.DeletionTimestamp.Add(r.rebootTimeout(ctx, s))
-	return deadline.Sub(r.Clock.Now()), nil
+	return r.rebootTimeout(ctx, s) - r.observed.Age(deletionOf{s.machine.UID}, s.machine.DeletionTimestamp.Time, r.Clock.Now()), nil
 }
+
+// deletionOf is the key of when the deletion of a machine was seen.
+type deletionOf struct{ uid types.UID }
 
 // isLost reports whether the attempt that the host is in the middle of has given it up: the deletion of the
 // Machine ends an attempt as Aborted, and before the host's own end only if it is lost.

@@ -84,6 +84,27 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 		Expect(get(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
 	})
 
+	DescribeTable("waits as long, whatever the clock of the management cluster says", func(ctx SpecContext, ahead time.Duration) {
+		clock.SetTime(time.Now().Add(-ahead))
+		DeferCleanup(func() { clock.SetTime(time.Now()) })
+		machine, host := w.running(ctx, "m1")
+		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
+			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeRebooting}
+		})
+		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
+		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
+		first := clock.Now()
+		clock.SetTime(first.Add(infrav1.DefaultRebootTimeout - time.Second))
+		update(ctx, host, func() { host.Labels["touched"] = "early" }, false)
+		rests(machine)
+		Expect(gone(ctx, machine)()).To(BeFalse())
+		clock.SetTime(first.Add(infrav1.DefaultRebootTimeout))
+		update(ctx, host, func() { host.Labels["touched"] = "late" }, false)
+		Eventually(gone(ctx, machine)).Should(BeTrue())
+	},
+		Entry("5 min behind", -5*time.Minute), Entry("8 h ahead", 8*time.Hour),
+	)
+
 	It("waits no longer for such a host than its cluster says, whose time-out may be cut short meanwhile", func(ctx SpecContext) {
 		elemental := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.ns, Name: "c1", Labels: map[string]string{clusterv1.ClusterNameLabel: "c1"},

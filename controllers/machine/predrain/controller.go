@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -22,6 +23,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -62,7 +64,12 @@ type Reconciler struct {
 	controller controller.Controller
 	// limit keeps the Machines of one workload cluster from taking all workers.
 	limit *workload.Limit
+	// observed is what was seen of objects that others have written, by the clocks of others.
+	observed observed.Changes
 }
+
+// deletionOf is the key of when the deletion of a Machine was seen.
+type deletionOf struct{ uid types.UID }
 
 // scope is what one reconcile is about. What does not exist is nil.
 type scope struct {
@@ -70,6 +77,8 @@ type scope struct {
 	own     *infrav1.ElementalMachine
 	cluster *clusterv1.Cluster
 	options infrav1.NodeUpgradeOption
+	// deletedFor is for how long the Machine has been about to be deleted.
+	deletedFor time.Duration
 	// workload is nil while the workload cluster cannot be reached, and node with it. unreached is the cause where there
 	// is a connection: that it answers again is no event.
 	workload  *workload.Cluster
@@ -113,6 +122,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, erro
 	if s.machine.DeletionTimestamp.IsZero() {
 		return r.guard(ctx, s)
 	}
+	s.deletedFor = r.observed.Age(deletionOf{s.machine.UID}, s.machine.DeletionTimestamp.Time, r.Clock.Now())
 	return r.leave(ctx, s)
 }
 

@@ -21,7 +21,7 @@ import (
 
 // leave makes the virtual machines of a Machine that is being deleted leave its Node, and then lets Cluster API drain it.
 func (r *Reconciler) leave(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if why := yields(s, r.Clock.Now()); why != "" {
+	if why := yields(s); why != "" {
 		return r.giveUp(ctx, s, why)
 	}
 	if s.workload == nil {
@@ -97,7 +97,7 @@ func (r *Reconciler) giveUp(ctx context.Context, s *scope, why string) (ctrl.Res
 	if s.workload != nil && s.machine.Status.NodeRef.Name != "" {
 		progress, err := restore(ctx, s, s.workload.Residents())
 		switch {
-		case err != nil && hasTime(s, r.Clock.Now()):
+		case err != nil && hasTime(s):
 			return r.retry(ctx, s, err)
 		case err != nil:
 			ctrl.LoggerFrom(ctx).Error(err, "Failed to start virtual machines elsewhere", "Node", klog.KRef("", s.machine.Status.NodeRef.Name))

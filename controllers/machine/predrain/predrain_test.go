@@ -131,6 +131,22 @@ var _ = Describe("A Machine that is being deleted", func() {
 		Expect(w.hooked(ctx)).To(BeFalse())
 	})
 
+	DescribeTable("waits for such a cluster as long, whatever the clock of the management cluster says", func(ctx SpecContext, ahead time.Duration) {
+		w := deleted(ctx)
+		w.connector.cut = true
+		w.clock.SetTime(w.clock.Now().Add(-ahead))
+		w.reconcile(ctx)
+		w.clock.SetTime(w.clock.Now().Add(infrav1.DefaultRebootTimeout - time.Second))
+		w.reconcile(ctx)
+		Expect(w.hooked(ctx)).To(BeTrue())
+		w.clock.SetTime(w.clock.Now().Add(time.Second))
+		w.reconcile(ctx)
+		Expect(w.hooked(ctx)).To(BeFalse())
+	},
+		Entry("5 min behind", -5*time.Minute), Entry("1 min behind", -time.Minute), Entry("the same", time.Duration(0)),
+		Entry("1 min ahead", time.Minute), Entry("8 h ahead", 8*time.Hour),
+	)
+
 	It("waits for such a cluster as long as it may be drained", func(ctx SpecContext) {
 		w := deleted(ctx, func(m *clusterv1.Machine) { m.Spec.Deletion.NodeDrainTimeoutSeconds = new(int32(7200)) })
 		w.connector.cut = true

@@ -14,7 +14,7 @@ import (
 
 // yields says why the deletion of a Machine does not wait for its virtual machines, or no more; empty while it does.
 // A node that is dead, whose virtual machines nobody can move, must not keep its Machine from being remediated.
-func yields(s *scope, now time.Time) string {
+func yields(s *scope) string {
 	switch {
 	case s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero():
 		return "the Cluster is being deleted"
@@ -22,16 +22,16 @@ func yields(s *scope, now time.Time) string {
 		return "the Machine has no Node"
 	case isExcluded(s.machine):
 		return "the Machine is excluded from draining by annotation " + clusterv1.ExcludeNodeDrainingAnnotation
-	case isTimedOut(s.machine, now):
+	case isTimedOut(s):
 		return "spec.deletion.nodeDrainTimeoutSeconds of the Machine has passed"
 	}
-	return nodeYields(s, now)
+	return nodeYields(s)
 }
 
 // nodeYields is the part of it that the workload cluster shows.
-func nodeYields(s *scope, now time.Time) string {
+func nodeYields(s *scope) string {
 	switch {
-	case s.workload == nil && !inTime(s, now):
+	case s.workload == nil && !inTime(s):
 		return "the API server of the workload cluster has not answered for " + patience(s).String()
 	case s.workload != nil && s.node == nil:
 		return "Node " + s.machine.Status.NodeRef.Name + " is gone"
@@ -50,14 +50,14 @@ func patience(s *scope) time.Duration {
 	return s.options.Timeouts.Reboot()
 }
 
-func inTime(s *scope, now time.Time) bool {
-	return now.Sub(s.machine.DeletionTimestamp.Time) < patience(s)
+func inTime(s *scope) bool {
+	return s.deletedFor < patience(s)
 }
 
 // hasTime reports whether a workload cluster that fails may be tried again although the Node is not waited for: not for one
 // that is known to be dead, whose Machine is about to be remediated.
-func hasTime(s *scope, now time.Time) bool {
-	return (s.node == nil || !workload.IsUnreachable(s.node)) && inTime(s, now)
+func hasTime(s *scope) bool {
+	return (s.node == nil || !workload.IsUnreachable(s.node)) && inTime(s)
 }
 
 func isExcluded(machine *clusterv1.Machine) bool {
@@ -67,7 +67,7 @@ func isExcluded(machine *clusterv1.Machine) bool {
 
 // isTimedOut counts Cluster API's time-out of a drain from the deletion on: what the hook takes is a part of it. Zero is
 // no time-out there, too.
-func isTimedOut(machine *clusterv1.Machine, now time.Time) bool {
-	seconds := ptr.Deref(machine.Spec.Deletion.NodeDrainTimeoutSeconds, 0)
-	return seconds > 0 && now.Sub(machine.DeletionTimestamp.Time) >= time.Duration(seconds)*time.Second
+func isTimedOut(s *scope) bool {
+	seconds := ptr.Deref(s.machine.Spec.Deletion.NodeDrainTimeoutSeconds, 0)
+	return seconds > 0 && s.deletedFor >= time.Duration(seconds)*time.Second
 }
