@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
@@ -129,6 +130,12 @@ var _ = Describe("What an unapproved host reports", func() {
 
 		clock.Step(61 * time.Second)
 		Expect(second.says(ctx, host, "two").status).To(Equal(http.StatusNoContent))
+		By("a report that a replica stored whose clock is ahead")
+		ahead := host.object(ctx)
+		ahead.Status.Agent.LastSeen = metav1.NewTime(clock.Now().Add(8 * time.Hour))
+		Expect(plane.Client.Status().Update(ctx, ahead)).To(Succeed())
+		Eventually(func() int { return second.says(ctx, host, "ahead").status }).Should(Equal(http.StatusNoContent))
+		Expect(second.says(ctx, host, "again").status).To(Equal(http.StatusTooManyRequests))
 		By("telling of an attempt of its own making")
 		attempt := func(phase string) int {
 			return second.report(ctx, host, wire.Report{Message: "two", Upgrade: &wire.Attempt{Attempt: "a-1", Phase: phase}}).status
