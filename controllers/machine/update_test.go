@@ -103,6 +103,13 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		Entry("although the attempt failed", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeFailed, "") }),
 	)
 
+	It("gets it back although the clock of the API server is ahead", func(ctx SpecContext) {
+		clock.SetTime(time.Now().Add(-8 * time.Hour))
+		DeferCleanup(func() { clock.SetTime(time.Now()) })
+		attempt(ctx, infrav1.UpgradeProgressing, "")
+		Eventually(get(ctx, owner)).Should(marked())
+	})
+
 	DescribeTable("is left alone where its update has come to its end, or is marked",
 		func(ctx SpecContext, prepare func(ctx SpecContext)) {
 			prepare(ctx)

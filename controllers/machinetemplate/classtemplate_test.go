@@ -73,6 +73,13 @@ var _ = Describe("A template of a ClusterClass", func() {
 		Expect(told()).NotTo(BeEmpty())
 	})
 
+	It("is not kept waiting by an API server whose clock is ahead", func() {
+		clock.SetTime(time.Now().Add(-8 * time.Hour))
+		w.patch(imageB)
+		w.reconcile()
+		Expect(told()).NotTo(BeEmpty())
+	})
+
 	It("says the same of a class whichever of its templates is looked at", func() {
 		other := ownertest.Template(w.namespace, "class-others", imageA)
 		other.OwnerReferences = ofClass("class")

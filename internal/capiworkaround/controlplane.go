@@ -26,7 +26,7 @@ func judgeControlPlane(ctx context.Context, owners *owner.Owners, of owner.Contr
 	if err != nil {
 		return Verdict{}, err
 	}
-	verdict := Verdict{NotQuiet: unobserved(of, of.ObservedGeneration(), owners.Clock.Now()), returns: returns}
+	verdict := Verdict{NotQuiet: unobserved(owners, of, of.ObservedGeneration()), returns: returns}
 	for i := range machines {
 		if verdict.NotQuiet == "" {
 			verdict.NotQuiet = machineNotQuiet(of, &machines[i])

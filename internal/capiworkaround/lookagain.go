@@ -43,7 +43,7 @@ func LookAgainAt(ctx context.Context, writer client.Writer, now time.Time, machi
 			continue
 		}
 		last, err := time.Parse(time.RFC3339, machine.Annotations[infrav1.HealthLookAnnotation])
-		if err == nil && now.Sub(last) < lookEvery {
+		if err == nil && now.Sub(last) < lookEvery && !last.After(now) { // a former leader's clock may have been ahead
 			return nil
 		}
 		base := machine.DeepCopy()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -23,11 +22,11 @@ type pool struct {
 	*clusterv1.MachineDeployment
 	sets     []clusterv1.MachineSet
 	machines []metav1.PartialObjectMetadata
-	now      time.Time
+	owners   *owner.Owners
 }
 
 func judgeMachineDeployment(ctx context.Context, owners *owner.Owners, md *clusterv1.MachineDeployment) (Verdict, error) {
-	p := &pool{MachineDeployment: md, now: owners.Clock.Now()}
+	p := &pool{MachineDeployment: md, owners: owners}
 	var err error
 	if p.sets, err = owners.MachineSets(ctx, md); err != nil {
 		return Verdict{}, err
@@ -42,7 +41,7 @@ func (p *pool) owner() owner.Owner { return owner.ForMachineDeployment(p.Machine
 
 func (p *pool) notQuiet() string {
 	// Once it is paused, Cluster API has ended what it was about, and what it has not acted on, it will not.
-	if reason := unobserved(p.owner(), p.Status.ObservedGeneration, p.now); reason != "" && !hasPaused(p.MachineDeployment) {
+	if reason := unobserved(p.owners, p.owner(), p.Status.ObservedGeneration); reason != "" && !hasPaused(p.MachineDeployment) {
 		return reason
 	}
 	for i := range p.sets {
@@ -62,9 +61,9 @@ func (p *pool) setNotQuiet(set *clusterv1.MachineSet) string {
 	switch {
 	case staying > wanted:
 		return fmt.Sprintf("MachineSet %s has %d Machines and is to have %d", set.Name, staying, wanted)
-	case present < wanted && writtenRecently(set, p.now):
+	case present < wanted && writtenRecently(p.owners, set):
 		return fmt.Sprintf("MachineSet %s is growing to %d Machines", set.Name, wanted)
-	case set.Status.ObservedGeneration != set.Generation && writtenRecently(set, p.now):
+	case set.Status.ObservedGeneration != set.Generation && writtenRecently(p.owners, set):
 		return fmt.Sprintf("MachineSet %s was changed and has not been acted on yet", set.Name)
 	}
 	return ""
@@ -87,8 +86,8 @@ func (p *pool) between() string {
 
 // goesOn reports whether Cluster API has written to the MachineDeployment or one of its MachineSets of late.
 func (p *pool) goesOn() bool {
-	return writtenRecently(p.MachineDeployment, p.now) ||
-		slices.ContainsFunc(p.sets, func(set clusterv1.MachineSet) bool { return writtenRecently(&set, p.now) })
+	return writtenRecently(p.owners, p.MachineDeployment) ||
+		slices.ContainsFunc(p.sets, func(set clusterv1.MachineSet) bool { return writtenRecently(p.owners, &set) })
 }
 
 // atOnce is how many Machines Cluster API updates at the same time: maxUnavailable, at least one.

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -46,7 +47,7 @@ func Pause(ctx context.Context, owners *owner.Owners, of owner.Owner, template s
 		return true, nil
 	case owner.PausedFor(fresh) == template:
 		return hasPaused(md), nil
-	case annotations.HasPaused(md), !hasRested(md, owners.Clock.Now()):
+	case annotations.HasPaused(md), !hasRested(owners, md):
 		return false, nil
 	}
 	base := md.DeepCopy()
@@ -59,7 +60,7 @@ func Pause(ctx context.Context, owners *owner.Owners, of owner.Owner, template s
 // be read is not waited for.
 func AnswerIsDue(ctx context.Context, owners *owner.Owners, of owner.Owner) bool {
 	fresh, err := owners.Reload(ctx, of)
-	return err == nil && writtenRecently(fresh.Object(), owners.Clock.Now())
+	return err == nil && writtenRecently(owners, fresh.Object())
 }
 
 // Unpause undoes Pause, where the reference is not to be changed after all.
@@ -102,10 +103,14 @@ func patchPause(ctx context.Context, owners *owner.Owners, md, base *clusterv1.M
 }
 
 // hasRested reports whether Cluster API has acted on a MachineDeployment for a while.
-func hasRested(md *clusterv1.MachineDeployment, now time.Time) bool {
+func hasRested(owners *owner.Owners, md *clusterv1.MachineDeployment) bool {
 	paused := conditions.Get(md, clusterv1.PausedCondition)
-	return paused != nil && paused.Status == metav1.ConditionFalse && now.Sub(paused.LastTransitionTime.Time) >= pauseRest
+	return paused != nil && paused.Status == metav1.ConditionFalse &&
+		owners.Observed.Age(goingOn{md.UID}, paused.LastTransitionTime.Time, owners.Clock.Now()) >= pauseRest
 }
+
+// goingOn is the key of since when Cluster API acts on a MachineDeployment.
+type goingOn struct{ uid types.UID }
 
 // hasPaused reports whether Cluster API has answered Pause.
 func hasPaused(md *clusterv1.MachineDeployment) bool {

@@ -84,19 +84,27 @@ var _ = Describe("Pause", func() {
 		Expect(pause()).To(BeEmpty(), "it has not said that it goes on")
 	})
 
-	It("leaves Cluster API a while to act in between", func() {
+	DescribeTable("leaves Cluster API a while to act in between, whatever its clock says", func(ahead time.Duration) {
 		conditions.Set(md, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason})
 		Expect(c.Status().Update(ctx, md)).To(Succeed())
-		Expect(capiworkaround.Pause(ctx, ownersAt(3*time.Second), owner.ForMachineDeployment(md), "t")).To(BeFalse())
-		Expect(pause()).To(BeEmpty())
-		Expect(capiworkaround.Pause(ctx, ownersAt(6*time.Second), owner.ForMachineDeployment(md), "t")).To(BeFalse())
+		owners = ownersAt(-ahead)
+		first := owners.Clock.Now()
+		for _, passed := range []time.Duration{0, 4 * time.Second} {
+			owners.Clock = clocktesting.NewFakePassiveClock(first.Add(passed))
+			Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeFalse())
+			Expect(pause()).To(BeEmpty())
+		}
+		owners.Clock = clocktesting.NewFakePassiveClock(first.Add(5 * time.Second))
+		Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		Expect(pause()).NotTo(BeEmpty())
-	})
+	}, skews)
 
 	It("begins after 5 seconds to the moment", func() {
 		last := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 		conditions.Set(md, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason, LastTransitionTime: last})
 		Expect(c.Status().Update(ctx, md)).To(Succeed())
+		owners.Clock = clocktesting.NewFakePassiveClock(last.Time)
+		Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		owners.Clock = clocktesting.NewFakePassiveClock(last.Add(5*time.Second - 1))
 		Expect(capiworkaround.Pause(ctx, owners, owner.ForMachineDeployment(md), "t")).To(BeFalse())
 		Expect(pause()).To(BeEmpty())

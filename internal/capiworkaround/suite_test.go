@@ -39,6 +39,12 @@ var _ = BeforeSuite(func() {
 	c = apiserver.NewIndexed(plane.Client, owner.AddIndexes)
 })
 
+// skews are how far the clock of the management cluster is ahead of ours.
+var skews = []TableEntry{
+	Entry("5 min behind", -5*time.Minute), Entry("1 min behind", -time.Minute), Entry("the same", time.Duration(0)),
+	Entry("1 min ahead", time.Minute), Entry("8 h ahead", 8*time.Hour),
+}
+
 // ownersAt is a time away from now, at which objects written now were written that long ago.
 func ownersAt(later time.Duration) *owner.Owners {
 	return &owner.Owners{Client: c, Live: c, Clock: clocktesting.NewFakePassiveClock(time.Now().Add(later))}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
@@ -97,7 +98,7 @@ func (t Topologies) settling(ctx context.Context, template *infrav1.ElementalMac
 			last = entry.Time.Time
 		}
 	}
-	return max(0, classSettleTime-t.Clock.Since(last)), nil
+	return observed.Left(classSettleTime, last, t.Clock.Now()), nil
 }
 
 // contentOf identifies what all templates of a class hold.

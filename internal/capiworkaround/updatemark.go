@@ -19,6 +19,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -74,7 +75,7 @@ func (u UpdateMarks) Restore(ctx context.Context, of Update) (restored bool, aft
 	if err != nil || !lost {
 		return false, 0, err
 	}
-	if left := lostMarkPatience - u.Clock.Since(lastWritten(now.Owner, now.Machine)); left > 0 {
+	if left := observed.Left(lostMarkPatience, lastWritten(now.Owner, now.Machine), u.Clock.Now()); left > 0 {
 		return false, left, nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Restoring the mark of an update in place that was lost", "Machine", klog.KObj(now.Owner))

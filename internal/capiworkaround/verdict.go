@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,8 +16,7 @@ import (
 
 // settleTime is how long Cluster API is given to act on a write. An object that has not been written for
 // this long is not about to be acted on: its controller is kept by an error or a pause, and the change
-// that would end that must not be kept out. Cluster API acts within 2 s; the rest is for clocks, as the
-// API server's and ours are compared.
+// that would end that must not be kept out. Cluster API acts within 2 s; the rest is for one that is busy.
 const settleTime = 30 * time.Second
 
 // Verdict is what speaks against changing the reference of an owner, by what the owner had under way when it was read. What
@@ -59,20 +59,23 @@ func Judge(ctx context.Context, owners *owner.Owners, of owner.Owner) (Verdict, 
 	return Verdict{}, nil
 }
 
-func unobserved(of owner.Owner, observed int64, now time.Time) string {
-	if of.Object().GetGeneration() == observed || !writtenRecently(of.Object(), now) {
+func unobserved(owners *owner.Owners, of owner.Owner, observed int64) string {
+	if of.Object().GetGeneration() == observed || !writtenRecently(owners, of.Object()) {
 		return ""
 	}
 	return owner.Describe(of) + " was changed and has not been acted on yet"
 }
 
+// written is the key of when anything in an object was last written.
+type written struct{ uid types.UID }
+
 // writtenRecently reports whether anything in an object was written within settleTime.
-func writtenRecently(object client.Object, now time.Time) bool {
+func writtenRecently(owners *owner.Owners, object client.Object) bool {
 	last := object.GetCreationTimestamp().Time
 	for _, entry := range object.GetManagedFields() {
 		if entry.Time != nil && entry.Time.After(last) {
 			last = entry.Time.Time
 		}
 	}
-	return now.Sub(last) < settleTime
+	return owners.Observed.Age(written{object.GetUID()}, last, owners.Clock.Now()) < settleTime
 }

@@ -47,7 +47,7 @@ func newRollingOut() *rollingOut {
 
 const (
 	atOnce    = time.Second
-	longAfter = time.Minute
+	longAfter = time.Hour
 )
 
 func judge(owners *owner.Owners, of owner.Owner) capiworkaround.Verdict {
@@ -144,11 +144,27 @@ var _ = Describe("A quiet point of a MachineDeployment", func() {
 			last = slices.MaxFunc([]time.Time{last, entry.Time.Time}, time.Time.Compare)
 		}
 		owners := ownersAt(0)
+		owners.Clock = clocktesting.NewFakePassiveClock(last)
+		Expect(notQuiet(owners, owner.ForMachineDeployment(r.md))).NotTo(BeEmpty())
 		owners.Clock = clocktesting.NewFakePassiveClock(last.Add(30*time.Second - 1))
 		Expect(notQuiet(owners, owner.ForMachineDeployment(r.md))).NotTo(BeEmpty())
 		owners.Clock = clocktesting.NewFakePassiveClock(last.Add(30 * time.Second))
 		Expect(notQuiet(owners, owner.ForMachineDeployment(r.md))).To(BeEmpty())
 	})
+
+	DescribeTable("that was changed is waited for, whatever the clock of the API server says", func(ahead time.Duration) {
+		r := newRollingOut()
+		r.md.Spec.Template.Spec.Version = "v1.37.0"
+		Expect(c.Update(ctx, r.md)).To(Succeed())
+		owners := ownersAt(-ahead)
+		first := owners.Clock.Now()
+		for _, passed := range []time.Duration{0, 29 * time.Second} {
+			owners.Clock = clocktesting.NewFakePassiveClock(first.Add(passed))
+			Expect(notQuiet(owners, owner.ForMachineDeployment(r.md))).To(Equal("MachineDeployment md was changed and has not been acted on yet"))
+		}
+		owners.Clock = clocktesting.NewFakePassiveClock(first.Add(30 * time.Second))
+		Expect(notQuiet(owners, owner.ForMachineDeployment(r.md))).To(BeEmpty())
+	}, skews)
 
 	It("reads live, not what it is given", func() {
 		r := newRollingOut()
@@ -248,9 +264,12 @@ var _ = Describe("LookAgain", func() {
 		second := looked(longAfter)
 		Expect(second).NotTo(Equal(first))
 
+		third := looked(0)
+		Expect(third).NotTo(Equal(second), "a former leader's clock was ahead")
+
 		fail(machine, "EtcdMemberHealthy", metav1.ConditionTrue)
 		Expect(c.Status().Update(ctx, machine)).To(Succeed())
-		Expect(looked(2 * longAfter)).To(Equal(second))
+		Expect(looked(2 * longAfter)).To(Equal(third))
 	})
 
 	It("is nothing for a MachineDeployment", func() {

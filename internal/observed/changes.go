@@ -77,3 +77,13 @@ func (c *Changes) sweep(now time.Time) {
 	maps.DeleteFunc(c.each, func(_ any, of entry) bool { return now.Sub(of.seen) >= forgottenAfter })
 	c.swept = now
 }
+
+// Left is what is left of a wait that began when another machine of the management cluster wrote something, at a time by its own clock. It is
+// for waits of seconds that nobody looks at meanwhile. Nothing is left of one that began later than Skew from now.
+func Left(wait time.Duration, began, now time.Time) time.Duration {
+	left := wait - now.Sub(began)
+	if left > wait+Skew {
+		return 0
+	}
+	return max(0, left)
+}

@@ -58,3 +58,20 @@ func TestAgeIsThatOfWhatWasSeenAndNoLessThanWhatIsCertain(t *testing.T) {
 		})
 	}
 }
+
+func TestLeftOfAWaitIsBounded(t *testing.T) {
+	for _, of := range []struct {
+		name  string
+		ahead time.Duration
+		left  time.Duration
+	}{
+		{"8 h behind", -8 * time.Hour, 0}, {"1 min behind", -time.Minute, 0}, {"1 s behind", -time.Second, time.Second},
+		{"the same", 0, 2 * time.Second}, {"1 min ahead", time.Minute, time.Minute + 2*time.Second},
+		{"as far ahead as it may be", Skew, Skew + 2*time.Second}, {"further", Skew + 1, 0}, {"8 h ahead", 8 * time.Hour, 0},
+	} {
+		t.Run(of.name, func(t *testing.T) {
+			now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+			NewWithT(t).Expect(Left(2*time.Second, now.Add(of.ahead), now)).To(Equal(of.left))
+		})
+	}
+}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 )
 
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinedeployments,verbs=get;list;watch;patch
@@ -31,6 +33,8 @@ type Owners struct {
 	Live client.Reader
 	// Clock determines the age of an object's last write.
 	Clock clock.PassiveClock
+	// Observed is what was seen of objects that others have written, by the clocks of others. The zero value is ready.
+	Observed observed.Changes
 
 	absent absentKinds
 	gates  knownGates

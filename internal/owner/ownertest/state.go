@@ -59,7 +59,7 @@ func AnswerPause(ctx context.Context, c client.Client, md *clusterv1.MachineDepl
 func paused(md *clusterv1.MachineDeployment) metav1.Condition {
 	said := metav1.Condition{
 		Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason,
-		LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute)),
+		LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Hour)),
 	}
 	if annotations.HasPaused(md) {
 		said.Status, said.Reason = metav1.ConditionTrue, clusterv1.PausedReason
