@@ -301,6 +301,7 @@ var _ = DescribeTable("outcomeMessage", func(expected string, since time.Duratio
 },
 	Entry("has nothing to say of what passes within moments", "", momentary-time.Second),
 	Entry("says what is waited for if it does not", "waiting for the outcome on ElementalHost h (late)", momentary),
+	Entry("says so, too, where the clock of the replica that stored the report is ahead", "waiting for the outcome on ElementalHost h (late)", -8*time.Hour),
 )
 
 var _ = DescribeTable("assessNode", func(expected string, changes ...func(*observation)) {

@@ -28,7 +28,7 @@ func (r *Reconciler) evacuateVMs(ctx context.Context, o *observation) (sequence.
 	}
 	isWatched := r.watchDrain(ctx, o, append([]drainwatch.Kind{drainwatch.Pods}, residents.Leaving()...)...)
 	progress, err := residents.InTurn(func(resident workload.Resident) (workload.Progress, error) {
-		return resident.Evacuate(ctx, o.workload, o.evacuation())
+		return resident.Evacuate(ctx, o.workload, r.evacuation(o))
 	})
 	if err != nil {
 		return sequence.Result{}, err
@@ -47,9 +47,9 @@ func (r *Reconciler) evacuateVMs(ctx context.Context, o *observation) (sequence.
 		o.overdue(stepEvacuateVMs, o.options.Timeouts.Evacuation())), nil
 }
 
-func (o *observation) evacuation() workload.Evacuation {
+func (r *Reconciler) evacuation(o *observation) workload.Evacuation {
 	return workload.Evacuation{
-		Node: o.node, Attempt: o.attempt, Policy: o.options.VMPolicy, Since: o.enteredAt(stepEvacuateVMs),
+		Node: o.node, Attempt: o.attempt, Policy: o.options.VMPolicy, Observed: &r.observed, Now: o.now,
 	}
 }
 

@@ -60,7 +60,7 @@ func (r *Reconciler) cancelEvacuation(ctx context.Context, o *observation) (sequ
 		return sequence.Done(), nil
 	}
 	return o.undo(ctx, func(resident workload.Resident) (workload.Progress, error) {
-		return resident.Cancel(ctx, o.workload, o.evacuation())
+		return resident.Cancel(ctx, o.workload, r.evacuation(o))
 	})
 }
 

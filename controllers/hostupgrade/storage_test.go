@@ -100,7 +100,7 @@ var _ = Describe("An upgrade in a cluster with Longhorn", Ordered, func() {
 		change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) {
 			u.Spec.SkipPreflight = allChecks()
 		})
-		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		w.clock.SetTime(w.clock.Now().Add(11 * time.Minute)) // more than clocks are believed to be off
 		w.drive(ctx, func() bool { return w.agent.marker.Phase == infrav1.HostUpgradeRebooting })
 		Expect(longhorn.FailReplica(ctx, volume, w.host)).To(Succeed())
 		w.drive(ctx, nil)

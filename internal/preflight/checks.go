@@ -57,7 +57,7 @@ func checkOf(resident string, check workload.Check) Check {
 			return pass()
 		}
 		return check.Run(state, workload.Question{
-			Now: s.Now, Node: subject.Node, Nodes: s.Nodes, Upgrading: s.upgrading(), Admitted: subject.Admitted,
+			Node: subject.Node, Nodes: s.Nodes, Upgrading: s.upgrading(), Admitted: subject.Admitted,
 		})
 	}}
 }

@@ -5,7 +5,6 @@ package workload
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -33,8 +32,6 @@ type Check struct {
 
 // Question is what is asked of a check.
 type Question struct {
-	// Now is when the State was read.
-	Now time.Time
 	// Node that is to go down.
 	Node *corev1.Node
 	// Nodes of the cluster.

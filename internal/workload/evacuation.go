@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
@@ -22,8 +23,10 @@ type Evacuation struct {
 	Attempt string
 	// Policy of the cluster, for virtual machines that cannot be migrated.
 	Policy infrav1.VMPolicy
-	// Since is when the evacuation began.
-	Since time.Time
+	// Observed is what was there when the evacuation began, whose times are by the clock of the workload cluster.
+	Observed *observed.Changes
+	// Now is the time.
+	Now time.Time
 }
 
 // Restoration is the way back of what was stopped for one Node.

@@ -53,7 +53,7 @@ func (r *Reconciler) empty(ctx context.Context, s *scope, residents workload.Res
 	}
 	progress, err := residents.InTurn(func(resident workload.Resident) (workload.Progress, error) {
 		return resident.Evacuate(ctx, s.workload, workload.Evacuation{
-			Node: s.node, Attempt: attemptOf(s), Policy: s.options.VMPolicy, Since: s.machine.DeletionTimestamp.Time,
+			Node: s.node, Attempt: attemptOf(s), Policy: s.options.VMPolicy, Observed: &r.observed, Now: r.Clock.Now(),
 		})
 	})
 	if err != nil || !progress.Done {

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,10 +17,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
-
-// heartbeatFor is how old the heartbeat of virt-handler may be.
-// Source: virt-controller's node controller calls the node unschedulable then.
-const heartbeatFor = 5 * time.Minute
 
 // Checks of KubeVirt.
 func (Resident) Checks() []workload.Check {
@@ -150,29 +145,28 @@ func checkVirtHandler(k *Installation, q workload.Question) []infrav1.PreflightR
 	if k.On(q.Node.Name) == 0 {
 		return nil
 	}
-	if why := k.handlerMissing(q, q.Node); why != "" {
+	if why := k.handlerMissing(q.Node); why != "" {
 		return workload.Blocks("Node/"+q.Node.Name, why+": bring virt-handler back, it moves the virtual machines away")
 	}
 	for i := range q.Nodes {
 		node := &q.Nodes[i]
-		if node.Name != q.Node.Name && !node.Spec.Unschedulable && workload.IsReady(node) && k.handlerMissing(q, node) == "" {
+		if node.Name != q.Node.Name && !node.Spec.Unschedulable && workload.IsReady(node) && k.handlerMissing(node) == "" {
 			return nil
 		}
 	}
 	return workload.Warns("Node/"+q.Node.Name, "has virtual machines, and no other node can take any")
 }
 
-// handlerMissing says why the virt-handler of a node cannot be counted on.
-func (k *Installation) handlerMissing(q workload.Question, node *corev1.Node) string {
+// handlerMissing says why the virt-handler of a node cannot be counted on. Its heartbeat is by the clock of the node: virt-controller judges it,
+// and takes the label off after five minutes without one.
+// Source: pkg/virt-controller/watch/node, KubeVirt 1.7.
+func (k *Installation) handlerMissing(node *corev1.Node) string {
 	isReady, isKnown := k.Handlers[node.Name]
-	beat, err := time.Parse(time.RFC3339, node.Annotations[kubevirtv1.VirtHandlerHeartbeat])
 	switch {
 	case isKnown && !isReady:
 		return "has a virt-handler that is not Ready"
 	case node.Labels[kubevirtv1.NodeSchedulable] != "true":
 		return "does not have label " + kubevirtv1.NodeSchedulable + "=true"
-	case err != nil || q.Now.Sub(beat) > heartbeatFor:
-		return "has a virt-handler that has not reported for 5 minutes"
 	}
 	return ""
 }

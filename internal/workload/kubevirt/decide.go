@@ -22,7 +22,7 @@ type Question struct {
 	Node string
 	// Policy of the cluster, for virtual machines that cannot be migrated.
 	Policy infrav1.VMPolicy
-	// Since is when the evacuation began; migrations that failed before do not count. Zero: none counts yet.
+	// Since is when the evacuation began, by the clock of the workload cluster; migrations that failed before do not count. Zero: none counts yet.
 	Since time.Time
 }
 

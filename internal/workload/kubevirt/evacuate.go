@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,7 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// Evacuation of the virtual machines of one Node. Migrations that failed before it began do not count; Since defaults to now.
+// Evacuation of the virtual machines of one Node. Migrations that failed before it began do not count.
 type Evacuation struct {
 	workload.Evacuation
 	// Client reads and writes the workload cluster, without a cache.
@@ -63,8 +64,24 @@ func Evacuate(ctx context.Context, e Evacuation) (Progress, error) {
 	return pass.progress(), nil
 }
 
-func (e Evacuation) question() Question {
-	return Question{Node: e.Node.Name, Policy: e.Policy, Since: e.Since}
+// evacuationBy is the key of the newest migration that there was when an evacuation began.
+type evacuationBy struct{ attempt, node string }
+
+func (e Evacuation) question(s *Snapshot) Question {
+	return Question{Node: e.Node.Name, Policy: e.Policy, Since: e.since(s)}
+}
+
+// since is the moment, by the clock of the workload cluster, after which migrations were made for this evacuation: that of the newest which
+// there was when it began. After a restart of the controller that is the newest which there is, so that each may fail as often again.
+func (e Evacuation) since(s *Snapshot) time.Time {
+	newest := time.Unix(0, 0)
+	for i := range s.Migrations {
+		if made := s.Migrations[i].CreationTimestamp.Time; made.After(newest) {
+			newest = made
+		}
+	}
+	began, _ := e.Observed.First(evacuationBy{e.Attempt, e.Node.Name}, newest.Unix(), e.Now).(int64)
+	return time.Unix(began+1, 0)
 }
 
 // pass is one pass over a Node.

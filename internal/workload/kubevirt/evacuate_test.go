@@ -5,6 +5,7 @@ package kubevirt_test
 
 import (
 	"fmt"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -208,6 +209,40 @@ var _ = Describe("An evacuation", func() {
 		}
 		Expect(of).To(Equal(3), "nobody tries a fourth time")
 	})
+
+	DescribeTable("counts the failures since it began, whatever the clock of the cluster says", func(ctx SpecContext, ahead time.Duration) {
+		w := newWorld(ctx)
+		w.ahead = ahead
+		w.add(ctx, "vm", strategy(kubevirtv1.EvictionStrategyNone))
+		for n := range 3 {
+			former := &kubevirtv1.VirtualMachineInstanceMigration{
+				ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprintf("former-%d", n)},
+				Spec:       kubevirtv1.VirtualMachineInstanceMigrationSpec{VMIName: "vm"},
+			}
+			Expect(live.Create(ctx, former)).To(Succeed())
+			former.Status.Phase = kubevirtv1.MigrationFailed
+			Expect(live.Status().Update(ctx, former)).To(Succeed())
+		}
+		evacuate := func() kubevirt.Progress {
+			GinkgoHelper()
+			// Stored times have whole seconds: the next migration is made in another one.
+			for _, m := range w.migrations(ctx) {
+				Eventually(time.Now).Should(BeTemporally(">", m.CreationTimestamp.Add(time.Second)))
+			}
+			return w.evacuate(ctx)
+		}
+		Expect(evacuate().Held).To(BeFalse(), "those that failed before do not count")
+		for failure := range 3 {
+			for _, m := range w.migrations(ctx) {
+				m.Status.Phase = kubevirtv1.MigrationFailed
+				Expect(live.Status().Update(ctx, &m)).To(Succeed())
+			}
+			Expect(evacuate().Held).To(Equal(failure == 2))
+		}
+	},
+		Entry("8 h behind", -8*time.Hour), Entry("1 min behind", -time.Minute), Entry("the same", time.Duration(0)),
+		Entry("1 min ahead", time.Minute), Entry("8 h ahead", 8*time.Hour),
+	)
 
 	It("stops what has to be stopped last, and remembers how it was in the same write", func(ctx SpecContext) {
 		w := newWorld(ctx)

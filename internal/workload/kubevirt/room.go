@@ -28,7 +28,7 @@ const (
 // could take them, and only where those have no room for all, of the whole cluster.
 func (e Evacuation) decideAll(ctx context.Context, s *Snapshot) (*decider, []Decision, error) {
 	for _, most := range []int{firstCounted, thenCounted} {
-		d := newDecider(s, e.question())
+		d := newDecider(s, e.question(s))
 		decisions := d.decisions()
 		if len(d.targets.uncounted) == 0 {
 			return d, decisions, nil
@@ -43,7 +43,7 @@ func (e Evacuation) decideAll(ctx context.Context, s *Snapshot) (*decider, []Dec
 			}
 		}
 	}
-	d := newDecider(s, e.question())
+	d := newDecider(s, e.question(s))
 	decisions := d.decisions()
 	if len(d.targets.uncounted) == 0 {
 		return d, decisions, nil
@@ -53,7 +53,7 @@ func (e Evacuation) decideAll(ctx context.Context, s *Snapshot) (*decider, []Dec
 		return nil, nil, err
 	}
 	e.countAll(s, all)
-	d = newDecider(s, e.question())
+	d = newDecider(s, e.question(s))
 	return d, d.decisions(), nil
 }
 

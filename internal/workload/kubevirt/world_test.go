@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 )
@@ -35,6 +36,9 @@ type world struct {
 	client    client.Client
 	namespace string
 	policy    infrav1.VMPolicy
+	observed  observed.Changes
+	// ahead is how far the clock of the cluster is ahead of the controller's.
+	ahead time.Duration
 	// answers is what virt-api says to the eviction of a Pod; nil: it lets it pass, as without a webhook.
 	answers func(dryRun bool, pod client.Object) error
 	// unanswered makes virt-api not answer anything.
@@ -222,7 +226,7 @@ func (w *world) evacuation(ctx context.Context) kubevirt.Evacuation {
 	found := &corev1.Node{}
 	Expect(live.Get(ctx, client.ObjectKey{Name: nodeOne}, found)).To(Succeed())
 	return kubevirt.Evacuation{
-		Evacuation: workload.Evacuation{Node: found, Attempt: attempt, Policy: w.policy, Since: time.Now().Add(-time.Minute)},
+		Evacuation: workload.Evacuation{Node: found, Attempt: attempt, Policy: w.policy, Observed: &w.observed, Now: time.Now().Add(-w.ahead)},
 		Client:     w.client, Canceller: w.unmark,
 	}
 }

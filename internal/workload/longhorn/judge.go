@@ -6,6 +6,8 @@ package longhorn
 import (
 	"slices"
 	"time"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 )
 
 // LastHealthyOn are the volumes whose data would be out of reach without the node: all of their healthy replicas are on
@@ -56,5 +58,6 @@ func (s *Snapshot) Unsettled(node string, since time.Time) []Volume {
 	})
 }
 
-// before reports whether something is known to have been so before the moment.
-func before(at, moment time.Time) bool { return !at.IsZero() && at.Before(moment) }
+// before reports whether something is known to have been so before the moment. The one time is by the clock of the node on which Longhorn
+// wrote it, and the other by ours: what may have been so later is waited for.
+func before(at, moment time.Time) bool { return !at.IsZero() && at.Before(moment.Add(-observed.Skew)) }

@@ -71,6 +71,8 @@ func degradedAt(at time.Time) change {
 var (
 	earlier = went.Add(-time.Hour)
 	later   = went.Add(time.Minute)
+	// behind is later by a clock that is ten minutes behind.
+	behind = went.Add(-10 * time.Minute)
 )
 
 var _ = DescribeTable("What hangs on node a", func(v longhorn.Volume, last, degraded, singles, attached bool) {
@@ -105,6 +107,10 @@ var _ = DescribeTable("What node a still waits for after its upgrade", func(wait
 	Entry("not a replica of which nobody knows when it failed, where the volume is whole", false, fails("a", time.Time{}), whole),
 	Entry("a failed replica of a volume that is not whole again", true, fails("a", later)),
 	Entry("a volume that was degraded by it", true, fails("a", later), degradedAt(later)),
+	Entry("a failed replica, by a clock that is behind", true, fails("a", behind)),
+	Entry("not one that had failed before, whatever the clock", false, fails("a", behind.Add(-1)), degradedAt(behind.Add(-1))),
+	Entry("a volume that was degraded by it, by a clock that is behind", true, rebuilding("a"), degradedAt(behind)),
+	Entry("a volume that was degraded by it, by a clock that is ahead", true, rebuilding("a"), degradedAt(later.Add(8*time.Hour))),
 	Entry("a rebuild", true, rebuilding("a"), degradedAt(later)),
 	Entry("a volume that was degraded meanwhile, by another node", true, fails("b", later), degradedAt(later)),
 	Entry("not a volume that was degraded before by another node, once its own replica is back", false, fails("b", earlier), degradedAt(earlier)),
