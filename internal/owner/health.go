@@ -42,6 +42,14 @@ func Unhealthy(machine *clusterv1.Machine) []string {
 	return found
 }
 
+// HasExternalEtcd reports whether KubeadmControlPlane has judged a Machine, and sets no condition of etcd, as where that is external.
+// Source: Cluster API 1.14.2, controlplane/kubeadm/pkg/workload_cluster_conditions.go (updateExternalEtcdConditions); all conditions of a Machine are
+// written at once (PatchMachines).
+func HasExternalEtcd(machine *clusterv1.Machine) bool {
+	is := func(name string) bool { return conditions.Get(machine, name) != nil }
+	return !slices.ContainsFunc(componentConditions, func(name string) bool { return !is(name) }) && !slices.ContainsFunc(etcdConditions, is)
+}
+
 // Unjudged is the first of the conditions that a control plane sets on every Machine and has not set on this one yet, or empty. Those
 // that KubeadmControlPlane sets for etcd are ignored, because they are absent with external etcd.
 func Unjudged(of ControlPlane, machine *clusterv1.Machine) string {

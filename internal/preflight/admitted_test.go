@@ -66,7 +66,10 @@ var _ = DescribeTable("An attempt that has taken its slot", func(check string, v
 	Entry("is not held by virt-api once they have left", "VirtAPI", infrav1.PreflightPass, withKubeVirt(func(k *kubevirt.Installation) { k.API = "is not Available" })),
 	Entry("is held by somebody else's migration from its node", "Migrations", infrav1.PreflightBlock, withKubeVirt(func(k *kubevirt.Installation) {
 		k.Places = map[types.NamespacedName]string{{Name: "a"}: "n"}
-		k.Migrations = []kubevirtv1.VirtualMachineInstanceMigration{{Spec: kubevirtv1.VirtualMachineInstanceMigrationSpec{VMIName: "a"}}}
+		k.Migrations = []kubevirtv1.VirtualMachineInstanceMigration{{
+			Spec:   kubevirtv1.VirtualMachineInstanceMigrationSpec{VMIName: "a"},
+			Status: kubevirtv1.VirtualMachineInstanceMigrationStatus{Phase: kubevirtv1.MigrationRunning},
+		}}
 	})),
 	Entry("is held by a Plan that names its node by the label of its host name", "OtherUpgrades", infrav1.PreflightBlock, func(s *Snapshot, subject *Subject) {
 		others("n.example.com")(s, subject)

@@ -18,7 +18,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// checkQuorum makes sure that etcd keeps its majority while a control plane node is down. A node counts when it is Ready
+// checkQuorum makes sure that etcd keeps its majority while a control plane node is down; where the datastore is elsewhere, that another node serves the
+// API. A node counts when it is Ready
 // and KubeadmControlPlane, where it is one, finds nothing wrong with it. Directly before a disruption one does not count
 // either whose kubelet has fallen silent, which is seen sooner than either of the two, or that has a static Pod that is not
 // Ready.
@@ -28,23 +29,36 @@ func checkQuorum(s *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	}
 	machines := s.controlPlane()
 	unhealthy, awaited := s.unhealthyOthers(machines, subject)
-	majority := len(machines)/2 + 1
-	left := len(machines) - 1 - len(unhealthy)
-	needs := fmt.Sprintf("has %d control plane nodes and etcd needs %d of them while this one is down", len(machines), majority)
+	need, left := s.neededOf(machines), len(machines)-1-len(unhealthy)
+	needs := fmt.Sprintf("has %d control plane nodes and %s needs %d of them while this one is down", len(machines), need.by, need.nodes)
 	switch {
-	case left-len(awaited) >= majority:
+	case left-len(awaited) >= need.nodes:
 		return pass()
-	case len(awaited) > 0 && (left >= majority || len(unhealthy) == 0):
+	case len(awaited) > 0 && (left >= need.nodes || len(unhealthy) == 0):
 		return block("Cluster/"+s.Cluster.Name, needs+": waiting for a heartbeat of Machine "+strings.Join(awaited, ", "))
 	case len(unhealthy) > 0:
 		return block("Cluster/"+s.Cluster.Name, needs+", but "+strings.Join(unhealthy, ", ")+": bring them back first")
 	}
-	return s.judgeQuorumLoss(subject)
+	return s.judgeQuorumLoss(subject, need.without)
 }
 
-// judgeQuorumLoss says what it means that a control plane of one or two has no majority without a node. A request is not refused for the
+// need is how many control plane nodes have to stay, for what, and what is so where they do not.
+type need struct {
+	nodes       int
+	by, without string
+}
+
+// neededOf a control plane: a majority for etcd, unless that is known to run elsewhere.
+func (s *Snapshot) neededOf(machines []*clusterv1.Machine) need {
+	if s.hasExternalDatastore(machines) {
+		return need{nodes: 1, by: "the API", without: "no other control plane node serves it"}
+	}
+	return need{nodes: len(machines)/2 + 1, by: "etcd", without: "etcd has no majority without it"}
+}
+
+// judgeQuorumLoss says what it means that the API is down without a node. A request is not refused for the
 // want of consent: the attempt waits for it.
-func (s *Snapshot) judgeQuorumLoss(subject *Subject) []infrav1.PreflightResult {
+func (s *Snapshot) judgeQuorumLoss(subject *Subject, why string) []infrav1.PreflightResult {
 	judge, remedy := block, ". Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster "+s.Cluster.Spec.InfrastructureRef.Name+" to permit that"
 	switch {
 	case s.allowsQuorumLoss():
@@ -52,8 +66,8 @@ func (s *Snapshot) judgeQuorumLoss(subject *Subject) []infrav1.PreflightResult {
 	case subject.Attempt == "":
 		judge = warn
 	}
-	return judge("Cluster/"+s.Cluster.Name, fmt.Sprintf("loses its API while Node %s is down (%s): etcd has no majority without it%s",
-		subject.Node.Name, s.outage(subject), remedy))
+	return judge("Cluster/"+s.Cluster.Name, fmt.Sprintf("loses its API while Node %s is down (%s): %s%s",
+		subject.Node.Name, s.outage(subject), why, remedy))
 }
 
 // allowsQuorumLoss reports whether an operator accepts that etcd has no majority while a host reboots. It is read as it is now, and

@@ -118,8 +118,14 @@ func judgeOutdated(k *kubevirtv1.KubeVirt, migrations []kubevirtv1.VirtualMachin
 // updatesLauncher reports whether a migration is KubeVirt's own, to a new launcher, and has a node to go to: without one it
 // fails after a while and is recreated, for as long as there is no node.
 func updatesLauncher(migration kubevirtv1.VirtualMachineInstanceMigration) bool {
-	if _, updates := migration.Annotations[kubevirtv1.WorkloadUpdateMigrationAnnotation]; !updates {
-		return false
+	_, updates := migration.Annotations[kubevirtv1.WorkloadUpdateMigrationAnnotation]
+	return updates && isPlaced(&migration)
+}
+
+// isPlaced reports whether a migration has a node to go to.
+func isPlaced(migration *kubevirtv1.VirtualMachineInstanceMigration) bool {
+	if state := migration.Status.MigrationState; state != nil && state.TargetNode != "" {
+		return true
 	}
 	return slices.Contains([]kubevirtv1.VirtualMachineInstanceMigrationPhase{
 		kubevirtv1.MigrationScheduled, kubevirtv1.MigrationPreparingTarget, kubevirtv1.MigrationTargetReady, kubevirtv1.MigrationRunning,
@@ -148,13 +154,17 @@ func checkVirtHandler(k *Installation, q workload.Question) []infrav1.PreflightR
 	if why := k.handlerMissing(q.Node); why != "" {
 		return workload.Blocks("Node/"+q.Node.Name, why+": bring virt-handler back, it moves the virtual machines away")
 	}
-	for i := range q.Nodes {
-		node := &q.Nodes[i]
-		if node.Name != q.Node.Name && !node.Spec.Unschedulable && workload.IsReady(node) && k.handlerMissing(node) == "" {
-			return nil
-		}
+	if k.hasTarget(q) {
+		return nil
 	}
 	return workload.Warns("Node/"+q.Node.Name, "has virtual machines, and no other node can take any")
+}
+
+// hasTarget reports whether another node can take virtual machines.
+func (k *Installation) hasTarget(q workload.Question) bool {
+	return slices.ContainsFunc(q.Nodes, func(node corev1.Node) bool {
+		return node.Name != q.Node.Name && !node.Spec.Unschedulable && workload.IsReady(&node) && k.handlerMissing(&node) == ""
+	})
 }
 
 // handlerMissing says why the virt-handler of a node cannot be counted on. Its heartbeat is by the clock of the node: virt-controller judges it,
@@ -171,7 +181,8 @@ func (k *Installation) handlerMissing(node *corev1.Node) string {
 	return ""
 }
 
-// checkMigrations waits for those that somebody else has begun from or to the node. Evacuations are the upgrade's own.
+// checkMigrations waits for those that somebody else has begun from or to the node. Evacuations are the upgrade's own. One that no node can take
+// moves nothing, and is not waited for.
 func checkMigrations(k *Installation, q workload.Question) []infrav1.PreflightResult {
 	found := []infrav1.PreflightResult{}
 	for i := range k.Migrations {
@@ -179,7 +190,12 @@ func checkMigrations(k *Installation, q workload.Question) []infrav1.PreflightRe
 		if _, ours := migration.Annotations[kubevirtv1.EvacuationMigrationAnnotation]; ours || !k.touches(migration, q.Node.Name) {
 			continue
 		}
-		found = append(found, workload.Blocks("VirtualMachineInstanceMigration/"+migration.Namespace+"/"+migration.Name,
+		object := "VirtualMachineInstanceMigration/" + migration.Namespace + "/" + migration.Name
+		if !isPlaced(migration) && !k.hasTarget(q) {
+			found = append(found, workload.Warns(object, "is to move virtual machine "+migration.Spec.VMIName+", and no other node can take it")...)
+			continue
+		}
+		found = append(found, workload.Blocks(object,
 			"moves virtual machine "+migration.Spec.VMIName+" from or to the node: wait until that is done, or delete it")...)
 	}
 	return found

@@ -47,6 +47,39 @@ var _ = DescribeTable("the check of volumes", func(expected []string, changes ..
 		withVolume("n", "n"), wanted(2)),
 )
 
+var _ = DescribeTable("the check of volumes asks for no replica that no node can hold", func(nodes []string, expected string, changes ...func(*Snapshot)) {
+	s := &Snapshot{}
+	for _, change := range changes {
+		change(s)
+	}
+	q := workload.Question{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}
+	for _, name := range nodes {
+		q.Nodes = append(q.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	found := checkVolumes(s, q)
+	Expect(found).To(HaveLen(1))
+	Expect(string(found[0].Verdict) + ": " + found[0].Message).To(HavePrefix(expected))
+},
+	Entry("one node, a single replica in use", []string{"n"}, "Warn: "+goesDown, withVolume("n"), wanted(1)),
+	Entry("one node, three replicas wanted", []string{"n"}, "Warn: "+goesDown, withVolume("n"), wanted(3), degraded),
+	Entry("one node, all replicas on it", []string{"n"}, "Warn: "+goesDown, withVolume("n", "n"), wanted(2)),
+	Entry("one node that Longhorn uses, of three", []string{"n", "o", "p"}, "Warn: "+goesDown, withVolume("n"), wanted(3), degraded, holders("n")),
+	Entry("two nodes, a single replica in use", []string{"n", "o"}, "Block: has its only replica", withVolume("n"), wanted(1)),
+	Entry("two nodes, three replicas wanted, two there", []string{"n", "o"},
+		"Warn: wants 3 replicas and 2 nodes can hold one: while Node n is down, its data is on Node o only", withVolume("n", "o"), wanted(3), degraded),
+	Entry("two nodes, three replicas wanted, one there", []string{"n", "o"}, "Block: is degraded", withVolume("n"), wanted(3), degraded),
+	Entry("two nodes that Longhorn uses, of three, three replicas wanted", []string{"n", "o", "p"},
+		"Warn: wants 3 replicas and 2 nodes can hold one", withVolume("n", "o"), wanted(3), degraded, holders("n", "o")),
+	Entry("two nodes, all replicas on one", []string{"n", "o"}, "Block: has its only healthy replica", withVolume("n", "n"), wanted(2)),
+	Entry("three nodes, three replicas wanted, two there", []string{"n", "o", "p"}, "Block: is degraded", withVolume("n", "o"), wanted(3), degraded),
+	Entry("one node that Longhorn uses, another that goes down", []string{"n", "o"}, "Block: is degraded", withVolume("n"), wanted(2), degraded, holders("o")),
+)
+
+const goesDown = "can have replicas on Node n only, and what uses it is down until that is back"
+
+// holders are the nodes that Longhorn uses.
+func holders(nodes ...string) func(*Snapshot) { return func(s *Snapshot) { s.Holders = nodes } }
+
 // withVolume adds a volume that is attached to the first of the nodes that have healthy replicas of it.
 func withVolume(nodes ...string) func(*Snapshot) {
 	return func(s *Snapshot) {

@@ -40,7 +40,8 @@ func (s *Snapshot) AttachedTo(node string) []Volume {
 
 // Unsettled are the volumes that are not yet as good as they were before the node went down, which was after the moment.
 // Of a volume that had been degraded before already, no more is asked than that the node's own replica is back, unless
-// that had failed before too: the node's upgrade does not wait for what it has not broken. The volumes that are detached
+// that had failed before too: the node's upgrade does not wait for what it has not broken. Nor is more asked of a volume that wants more replicas
+// than there are nodes for them: Longhorn calls it degraded anew whenever it is attached. The volumes that are detached
 // are not waited for either, because Longhorn rebuilds nothing of them; if one is faulted by a replica that failed
 // with the node, it is.
 func (s *Snapshot) Unsettled(node string, since time.Time) []Volume {
@@ -51,11 +52,29 @@ func (s *Snapshot) Unsettled(node string, since time.Time) []Volume {
 			return false
 		case len(replicas) == 0 || v.State != Attached && v.Robustness != Faulted:
 			return false
-		case v.Robustness == Degraded && !before(v.DegradedAt, since):
+		case v.Robustness == Degraded && !before(v.DegradedAt, since) && !wantsTooMany(v, s.Holders):
 			return true
 		}
 		return slices.ContainsFunc(replicas, func(r Replica) bool { return !r.Healthy && !before(r.FailedAt, since) })
 	})
+}
+
+// wantsTooMany reports whether a volume wants more replicas than there are nodes that can hold one each, so that it stays degraded. Where no node is
+// known, it does not.
+func wantsTooMany(v Volume, holders []string) bool {
+	return len(holders) > 0 && v.Wanted > len(holders)
+}
+
+// healthyElsewhere are the other nodes that have all of a volume's data, by name.
+func (v Volume) healthyElsewhere(node string) []string {
+	nodes := []string{}
+	for _, replica := range v.Replicas {
+		if replica.Healthy && replica.Node != node {
+			nodes = append(nodes, replica.Node)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
 }
 
 // before reports whether something is known to have been so before the moment. The one time is by the clock of the node on which Longhorn

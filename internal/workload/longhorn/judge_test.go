@@ -124,6 +124,16 @@ var _ = DescribeTable("What node a still waits for after its upgrade", func(wait
 	Entry("not a volume that has no replica there", false, fails("b", later), degradedAt(later), func(v *longhorn.Volume) { v.Replicas = v.Replicas[1:] }),
 )
 
+var _ = DescribeTable("A volume that wants more replicas than nodes can hold is degraded anew after every reboot", func(waits bool, holders []string, changes ...change) {
+	s := &longhorn.Snapshot{Holders: holders, Volumes: []longhorn.Volume{volume(append(changes, degradedAt(later), func(v *longhorn.Volume) { v.Wanted = 3 })...)}}
+	Expect(s.Unsettled("a", went)).To(HaveLen(count(waits)))
+},
+	Entry("and is waited for where a third node could hold one", true, []string{"a", "b", "c"}),
+	Entry("and is waited for where nodes are not known", true, nil),
+	Entry("and is not waited for on two", false, []string{"a", "b"}),
+	Entry("but its own replica is", true, []string{"a", "b"}, fails("a", later)),
+)
+
 var _ = It("A cluster without Longhorn endangers nothing", func() {
 	var none *longhorn.Snapshot
 	Expect(none.LastHealthyOn("a")).To(BeEmpty())

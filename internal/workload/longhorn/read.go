@@ -23,7 +23,7 @@ const Group = "longhorn.io"
 // readWrite is the mode in which an engine uses a replica that has all the data.
 const readWrite = "RW"
 
-// Read reads Longhorn's volumes with their replicas; nil if the cluster has no Longhorn. It costs five objects or so for each
+// Read reads Longhorn's volumes with their replicas, and its nodes; nil if the cluster has no Longhorn. It costs five objects or so for each
 // volume of the cluster: what is asked of one node only is read by ReadOn.
 func Read(ctx context.Context, in workload.Reading) (*Snapshot, error) {
 	volumes := []volume{}
@@ -37,7 +37,22 @@ func Read(ctx context.Context, in workload.Reading) (*Snapshot, error) {
 	if _, err := list(ctx, in, "Engine", &engines); err != nil {
 		return nil, err
 	}
-	return assemble(volumes, replicas, engines), nil
+	return assemble(volumes, replicas, engines).withHolders(ctx, in)
+}
+
+// withHolders adds the nodes that Longhorn may place replicas on.
+func (s *Snapshot) withHolders(ctx context.Context, in workload.Reading) (*Snapshot, error) {
+	nodes := []holder{}
+	if _, err := list(ctx, in, "Node", &nodes); err != nil {
+		return nil, err
+	}
+	for _, node := range nodes {
+		if node.Spec.AllowScheduling {
+			s.Holders = append(s.Holders, node.Metadata.Name)
+		}
+	}
+	slices.Sort(s.Holders)
+	return s, nil
 }
 
 // list adds the objects of a kind, as far as T knows them.

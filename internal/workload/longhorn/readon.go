@@ -55,7 +55,7 @@ func ReadOn(ctx context.Context, in workload.Reading, node string) (*Snapshot, e
 			return nil, err
 		}
 	}
-	return assemble(volumes, replicas, engines), nil
+	return assemble(volumes, replicas, engines).withHolders(ctx, in)
 }
 
 // listOn adds the replicas on a node. A node whose name is too long for a label has none: Longhorn could not store them.

@@ -24,6 +24,8 @@ const Attached = "attached"
 type Snapshot struct {
 	// Volumes, by name.
 	Volumes []Volume
+	// Holders are the names of the nodes that Longhorn may place replicas on, by name; none where that is not known.
+	Holders []string
 }
 
 // Volume of Longhorn.

@@ -53,6 +53,14 @@ type replica struct {
 	} `json:"spec"`
 }
 
+// holder is a node of Longhorn, which has the name of the cluster's.
+type holder struct {
+	Metadata metadata `json:"metadata"`
+	Spec     struct {
+		AllowScheduling bool `json:"allowScheduling"`
+	} `json:"spec"`
+}
+
 type engine struct {
 	Spec struct {
 		Volume string `json:"volumeName"`
