@@ -25,7 +25,7 @@ type Evacuation struct {
 	Policy infrav1.VMPolicy
 	// Observed is what was there when the evacuation began, whose times are by the clock of the workload cluster.
 	Observed *observed.Changes
-	// Now is the time.
+	// Now is the time, by which what does not end is named with what clears it. Default: nothing of that kind is.
 	Now time.Time
 }
 

@@ -69,7 +69,7 @@ func Decide(s *Snapshot, q Question) []Decision { return newDecider(s, q).decisi
 func (d *decider) decisions() []Decision {
 	instances := []*kubevirtv1.VirtualMachineInstance{}
 	for i := range d.snapshot.Instances {
-		if d.snapshot.Instances[i].Status.NodeName == d.question.Node {
+		if d.isHere(&d.snapshot.Instances[i]) {
 			instances = append(instances, &d.snapshot.Instances[i])
 		}
 	}
@@ -86,6 +86,14 @@ func (d *decider) decisions() []Decision {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return decisions
+}
+
+// isHere reports whether an instance is on the Node, or starts there: then only its Pod says so.
+func (d *decider) isHere(vmi *kubevirtv1.VirtualMachineInstance) bool {
+	if vmi.Status.NodeName != "" {
+		return vmi.Status.NodeName == d.question.Node
+	}
+	return vmi.UID != "" && d.pods[string(vmi.UID)] != nil
 }
 
 // rule decides on a virtual machine, or leaves it to the next rule.
@@ -140,7 +148,7 @@ func (d *decider) ended(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	return nil
 }
 
-// migrating: a migration is under way, and has not failed often enough to be given up.
+// migrating: a migration is under way, and has not failed often enough to be given up. One that waits for a Node, where there is no other, is not.
 func (d *decider) migrating(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	migration := d.migrations[keyOf(vmi)].unfinished
 	if migration == nil {
@@ -154,6 +162,9 @@ func (d *decider) migrating(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 	}
 	if d.hasTarget(migration) {
 		return migrate(d.migratesBecause(vmi), byItself)
+	}
+	if len(d.targets.nodes) == 0 {
+		return nil // it will never have one
 	}
 	if refusal := d.targets.place(d.needs(vmi)); refusal != "" {
 		return block("its migration waits for a node: " + refusal)
@@ -189,7 +200,7 @@ func (d *decider) failed(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
 
 // evicted: KubeVirt has been asked already, and makes the next migration by itself.
 func (d *decider) evicted(vmi *kubevirtv1.VirtualMachineInstance) *Decision {
-	if vmi.Status.EvacuationNodeName != d.question.Node {
+	if vmi.Status.EvacuationNodeName != d.question.Node || len(d.targets.nodes) == 0 {
 		return nil
 	}
 	if d.strategyOf(vmi) != kubevirtv1.EvictionStrategyExternal && !vmi.IsMigratable() {
@@ -234,11 +245,24 @@ func (d *decider) migratesBecause(vmi *kubevirtv1.VirtualMachineInstance) string
 func (d *decider) immovable(vmi *kubevirtv1.VirtualMachineInstance) string {
 	switch {
 	case !vmi.IsRunning():
-		return "is not running yet: it is " + cmp.Or(string(vmi.Status.Phase), "Pending")
+		return d.starting(vmi)
 	case !vmi.IsMigratable():
 		return notMigratable(vmi)
 	}
 	return d.targets.place(d.needs(vmi))
+}
+
+// starting says of an instance that does not run yet what it waits for, and what ends it where it waits for ever.
+func (d *decider) starting(vmi *kubevirtv1.VirtualMachineInstance) string {
+	said := "is not running yet: it is " + cmp.Or(string(vmi.Status.Phase), "Pending")
+	if pod := d.pods[string(vmi.UID)]; pod != nil && pod.Status.Phase == corev1.PodPending {
+		said += ", and its Pod " + pod.Name + " is Pending"
+	}
+	ends := fmt.Sprintf("kubectl --namespace %s delete vmi %s", vmi.Namespace, vmi.Name)
+	if vm := machineKey(vmi); vm.Name != "" {
+		ends = fmt.Sprintf("kubectl --namespace %s label --overwrite vm %s %s=%s", vm.Namespace, vm.Name, infrav1.VMPolicyLabel, infrav1.VMPolicyShutdownAndRestore)
+	}
+	return said + ": wait until it runs, or " + ends
 }
 
 func notMigratable(vmi *kubevirtv1.VirtualMachineInstance) string {

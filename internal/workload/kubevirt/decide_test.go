@@ -27,10 +27,28 @@ const (
 
 	isMigratable = "is live-migratable, evictionStrategy LiveMigrate"
 	isLocal      = "is not live-migratable: DisksNotLiveMigratable: disk x is local"
+	isStarting   = "is not running yet: it is Scheduled" + startsOrStops
 	isCordoned   = "no other node can take it: node-2 (cordoned)"
 	failedThrice = "its migration failed 3 times (guest too busy): look at it, then migrate it, stop it, or set its label infrastructure.cluster.x-k8s.io/elemental-vm-policy"
 	external     = "evictionStrategy External: its own controller has to move it"
 )
+
+// startsOrStops is what helps where a virtual machine does not start.
+const startsOrStops = ": wait until it runs, or kubectl --namespace " + namespace + " label --overwrite vm a " +
+	"infrastructure.cluster.x-k8s.io/elemental-vm-policy=ShutdownAndRestore"
+
+// starting has KubeVirt name no Node for the instance yet: only its Pod is bound to one.
+func starting(s *kubevirt.Snapshot) {
+	s.Instances[0].Status = kubevirtv1.VirtualMachineInstanceStatus{Phase: kubevirtv1.Scheduling}
+	s.Pods[0].Status.Phase = corev1.PodPending
+}
+
+// alone takes the other Node away.
+func alone(s *kubevirt.Snapshot) { s.Nodes = s.Nodes[:1] }
+
+var _ = It("A virtual machine that starts on another Node is none of this one", func() {
+	Expect(decide(blocks, snapshot(starting, func(s *kubevirt.Snapshot) { s.Pods[0].Spec.NodeName = "node-2" }))).To(BeEmpty())
+})
 
 var _ = DescribeTable("What becomes of a virtual machine",
 	func(policy infrav1.VMPolicy, decision infrav1.VMDecision, reason string, changes ...change) {
@@ -67,10 +85,17 @@ var _ = DescribeTable("What becomes of a virtual machine",
 	Entry("not migratable, None", blocks, infrav1.VMBlock, isLocal, notMigratable, strategy(kubevirtv1.EvictionStrategyNone)),
 	Entry("of which KubeVirt says nothing", blocks, infrav1.VMBlock, "is not live-migratable: KubeVirt has not said that it is",
 		vmi(func(v *kubevirtv1.VirtualMachineInstance) { v.Status.Conditions = nil })),
-	Entry("that is starting", blocks, infrav1.VMBlock, "is not running yet: it is Scheduled",
+	Entry("that is starting", blocks, infrav1.VMBlock, isStarting,
 		vmi(func(v *kubevirtv1.VirtualMachineInstance) { v.Status.Phase = kubevirtv1.Scheduled })),
-	Entry("that is starting, and will not be migratable", stops, infrav1.VMBlock, "is not running yet: it is Scheduled", notMigratable,
+	Entry("that is starting, and will not be migratable", stops, infrav1.VMBlock, isStarting, notMigratable,
 		vmi(func(v *kubevirtv1.VirtualMachineInstance) { v.Status.Phase = kubevirtv1.Scheduled })),
+	Entry("that hangs in its start", stops, infrav1.VMBlock,
+		"is not running yet: it is Scheduling, and its Pod virt-launcher-a is Pending"+startsOrStops, starting),
+	Entry("that hangs in its start, and a user stops it", blocks, infrav1.VMShutdownAndRestore, "label "+infrav1.VMPolicyLabel+" is ShutdownAndRestore",
+		starting, labelled(infrav1.VMPolicyLabel, "ShutdownAndRestore")),
+	Entry("whose migration waits for a node, where there is no other", stops, infrav1.VMShutdown, "there is no other node",
+		alone, migration(time.Minute, kubevirtv1.MigrationPending)),
+	Entry("that was evicted, where there is no other node", stopsAndRestores, infrav1.VMShutdownAndRestore, "there is no other node", alone, evicted),
 	Entry("nobody to start it again, ShutdownAndRestore", stopsAndRestores, infrav1.VMBlock,
 		isLocal+"; it has no VirtualMachine that could start it again", notMigratable, ownerless),
 	Entry("nobody to start it again, Shutdown", stops, infrav1.VMShutdown,

@@ -5,6 +5,7 @@ package kubevirt_test
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -341,5 +342,48 @@ var _ = Describe("An evacuation", func() {
 		Expect(w.cancel(ctx).Done).To(BeTrue())
 		Expect(w.evacuation(ctx).Node.Spec.Taints).To(BeEmpty())
 		Expect(w.evacuation(ctx).Node.Annotations).To(BeEmpty())
+	})
+})
+
+var _ = Describe("What may never leave a Node", func() {
+	It("is decided on where it hangs in its start, and named with what ends it", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a", starting)
+		instance := w.instance(ctx, "a")
+		instance.Labels = nil // KubeVirt names the Node when the Pod runs
+		Expect(live.Update(ctx, instance)).To(Succeed())
+		progress := w.evacuate(ctx)
+		Expect(progress.Held).To(BeTrue())
+		Expect(progress.Message).To(And(HavePrefix("VirtualMachineInstance "+w.namespace+"/a is not running yet: it is Scheduling"),
+			ContainSubstring("kubectl --namespace "+w.namespace+" label --overwrite vm a ")))
+		Expect(progress.Decisions).To(HaveExactElements(And(HaveField("Name", "a"), HaveField("Decision", infrav1.VMBlock))))
+
+		By("a user who has it stopped")
+		w.person(ctx, "a", func(v *kubevirtv1.VirtualMachine) {
+			v.Labels = map[string]string{infrav1.VMPolicyLabel: string(infrav1.VMPolicyShutdownAndRestore)}
+		})
+		w.evacuate(ctx)
+		Expect(powerOf(w.machine(ctx, "a")).strategy).To(Equal(kubevirtv1.RunStrategyHalted))
+	})
+
+	It("is named with what clears it: an instance that has been stopped and stays, and its Pod", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.add(ctx, "a", vmi(func(v *kubevirtv1.VirtualMachineInstance) { v.Finalizers = []string{"foregroundDeleteVirtualMachine"} }))
+		Expect(live.Delete(ctx, w.instance(ctx, "a"))).To(Succeed())
+		Expect(live.Delete(ctx, &corev1.Pod{ObjectMeta: w.meta("virt-launcher-a")}, client.GracePeriodSeconds(60))).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			held := w.instance(ctx, "a")
+			held.Finalizers = nil
+			Expect(live.Update(ctx, held)).To(Succeed())
+			w.leaveLauncher(ctx, "a")
+		})
+		evacuation := w.evacuation(ctx)
+		for late, named := range map[time.Duration]bool{0: false, time.Hour: true} {
+			evacuation.Now = time.Now().Add(late)
+			progress, err := kubevirt.Evacuate(ctx, evacuation)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(strings.Contains(progress.Message, "kubectl --namespace "+w.namespace+" patch vmi a ")).To(Equal(named), progress.Message)
+			Expect(strings.Contains(progress.Message, "kubectl --namespace "+w.namespace+" delete pod virt-launcher-a ")).To(Equal(named), progress.Message)
+		}
 	})
 })

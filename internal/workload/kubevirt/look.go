@@ -43,13 +43,49 @@ func (e Evacuation) look(ctx context.Context) (*Snapshot, error) {
 	}
 	s := &Snapshot{Instances: instances.Items, Pods: pods, Counted: sets.New[string]()}
 	for _, read := range []func(context.Context, *Snapshot) error{
-		e.readKubeVirt, e.readMachines, e.readMigrations, e.readTargets, e.readNodes,
+		e.readKubeVirt, e.readStarting, e.readMachines, e.readMigrations, e.readTargets, e.readNodes,
 	} {
 		if err := read(ctx, s); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
+}
+
+// readStarting adds the instances that start on the Node. KubeVirt names the Node of an instance when its Pod runs, which it may never do: until then
+// only the Pod says where it is.
+func (e Evacuation) readStarting(ctx context.Context, s *Snapshot) error {
+	known := sets.New[string]()
+	for i := range s.Instances {
+		known.Insert(string(s.Instances[i].UID))
+	}
+	for i := range s.Pods {
+		key, uid := instanceKey(&s.Pods[i]), s.Pods[i].Labels[kubevirtv1.CreatedByLabel]
+		if key.Name == "" || known.Has(uid) {
+			continue
+		}
+		instance := kubevirtv1.VirtualMachineInstance{}
+		switch err := e.Client.Get(ctx, key, &instance); {
+		case existing.IsAbsent(err):
+		case err != nil:
+			return fmt.Errorf("reading VirtualMachineInstance %s: %w", key, err)
+		case string(instance.UID) == uid && instance.Status.NodeName == "":
+			s.Instances = append(s.Instances, instance)
+		}
+	}
+	return nil
+}
+
+// instanceKey is where the instance of a Pod is that KubeVirt has made to start it; without a name if it was made for a migration.
+func instanceKey(pod *corev1.Pod) client.ObjectKey {
+	if pod.Labels[kubevirtv1.MigrationJobLabel] != "" {
+		return client.ObjectKey{}
+	}
+	key := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Annotations[kubevirtv1.DomainAnnotation]}
+	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == kubevirtv1.VirtualMachineInstanceGroupVersionKind.Kind {
+		key.Name = owner.Name
+	}
+	return key
 }
 
 func (e Evacuation) readKubeVirt(ctx context.Context, s *Snapshot) error {

@@ -6,11 +6,17 @@ package kubevirt
 import (
 	"fmt"
 	"strings"
+	"time"
 
+	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
+
+// stopsWithin is how long an instance may still be there after its guest was to have ended.
+const stopsWithin = 2 * time.Minute
 
 // named is how many virtual machines a message names at most.
 const named = 3
@@ -23,8 +29,9 @@ func (p *pass) progress() Progress {
 		progress.Message = reasons(held) + p.others(len(held))
 		return progress
 	}
+	stuck := p.stuck()
 	if progress.Left > 0 {
-		progress.Message = fmt.Sprintf("%s to leave Node %s", count(progress.Left), p.Node.Name)
+		progress.Message = fmt.Sprintf("%s to leave Node %s", count(progress.Left), p.Node.Name) + stuck
 		return progress
 	}
 	names := []string{}
@@ -37,7 +44,45 @@ func (p *pass) progress() Progress {
 	if len(names) > 0 {
 		progress.Message = "waiting for the Pods of virtual machines to end: " + shorten(names, ", ")
 	}
+	progress.Message += stuck
 	return progress
+}
+
+// stuck is the part of a message that names what has been stopped and does not end, with what clears it; empty while all of it may take its time.
+func (p *pass) stuck() string {
+	found := []string{}
+	for i := range p.snapshot.Instances {
+		if why := p.lingers(&p.snapshot.Instances[i]); why != "" {
+			found = append(found, why)
+		}
+	}
+	for i := range p.snapshot.Pods {
+		pod := &p.snapshot.Pods[i]
+		if pod.Spec.NodeName != p.Node.Name || pod.Labels[kubevirtv1.AppLabel] != launcher {
+			continue
+		}
+		if why := workload.Lingers(pod, p.Node, p.Now); why != "" {
+			found = append(found, why)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "; " + shorten(found, "; ")
+}
+
+// lingers says of an instance that is being deleted why it has not gone; empty while its guest may take its time.
+func (p *pass) lingers(vmi *kubevirtv1.VirtualMachineInstance) string {
+	if vmi.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	grace := time.Duration(ptr.Deref(vmi.Spec.TerminationGracePeriodSeconds, 0)) * time.Second
+	if p.Now.Sub(vmi.DeletionTimestamp.Time) < grace+stopsWithin {
+		return ""
+	}
+	return fmt.Sprintf("VirtualMachineInstance %s was to have ended and has not: bring virt-handler of Node %s back or, once its guest is off, "+
+		`kubectl --namespace %s patch vmi %s --type merge --patch '{"metadata":{"finalizers":null}}'`,
+		keyOf(vmi), p.Node.Name, vmi.Namespace, vmi.Name)
 }
 
 func (p *pass) with(wanted infrav1.VMDecision) []Decision {

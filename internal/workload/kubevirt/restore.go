@@ -152,9 +152,16 @@ func (r Restoration) settle(vm *kubevirtv1.VirtualMachine, state *powerState) er
 // undone sorts the errors of a write: what has changed is looked at again, and what is refused is said.
 func undone(vm *kubevirtv1.VirtualMachine, err error) (bool, string, error) {
 	if isRefused(err) {
-		return false, "VirtualMachine " + keyOf(vm) + " cannot be started again: " + err.Error(), nil
+		return false, "VirtualMachine " + keyOf(vm) + " cannot be started again: " + err.Error() + keepOff(vm), nil
 	}
 	return false, "", ignoreChanged(err)
+}
+
+// keepOff is the part of a message that says how a user has a VirtualMachine that stays as it is not waited for.
+func keepOff(vm *kubevirtv1.VirtualMachine) string {
+	kubectl := "kubectl --namespace " + vm.Namespace
+	return fmt.Sprintf("; to leave it off, %s annotate vm %s %s- and %s label vm %s %s-",
+		kubectl, vm.Name, infrav1.VMPowerStateAnnotation, kubectl, vm.Name, infrav1.VMStoppedLabel)
 }
 
 func stateless(vm *kubevirtv1.VirtualMachine) bool {

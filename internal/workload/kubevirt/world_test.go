@@ -36,7 +36,7 @@ type world struct {
 	client    client.Client
 	namespace string
 	policy    infrav1.VMPolicy
-	observed  observed.Changes
+	observed  *observed.Changes
 	// ahead is how far the clock of the cluster is ahead of the controller's.
 	ahead time.Duration
 	// answers is what virt-api says to the eviction of a Pod; nil: it lets it pass, as without a webhook.
@@ -59,7 +59,7 @@ func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "vms-"}}
 	Expect(live.Create(ctx, namespace)).To(Succeed())
-	w := &world{namespace: namespace.Name, policy: infrav1.VMPolicyBlock, calls: map[string]int{}}
+	w := &world{namespace: namespace.Name, policy: infrav1.VMPolicyBlock, calls: map[string]int{}, observed: &observed.Changes{}}
 	w.answers = w.markAndRefuse
 	w.client = w.wrap(live)
 	addNode(ctx, nodeOne)
@@ -226,7 +226,7 @@ func (w *world) evacuation(ctx context.Context) kubevirt.Evacuation {
 	found := &corev1.Node{}
 	Expect(live.Get(ctx, client.ObjectKey{Name: nodeOne}, found)).To(Succeed())
 	return kubevirt.Evacuation{
-		Evacuation: workload.Evacuation{Node: found, Attempt: attempt, Policy: w.policy, Observed: &w.observed, Now: time.Now().Add(-w.ahead)},
+		Evacuation: workload.Evacuation{Node: found, Attempt: attempt, Policy: w.policy, Observed: w.observed, Now: time.Now().Add(-w.ahead)},
 		Client:     w.client, Canceller: w.unmark,
 	}
 }
