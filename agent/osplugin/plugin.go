@@ -75,6 +75,8 @@ type Facts struct {
 	Unfinished bool
 	// Source of the snapshot as the OS recorded it.
 	Source string
+	// RecoveryDigest of the image the recovery system was made from; empty if that is unknown.
+	RecoveryDigest string
 	// Mode is one of the Mode constants.
 	Mode string
 	// BootID is the kernel's: new after every boot.

@@ -13,13 +13,17 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
+// installedAt is when the host was installed.
+const installedAt = "2026-11-01T03:04:05Z"
+
 // Record writes state.yaml as "elemental install" leaves it, with one snapshot, into the directories of a disk's partitions, which have their labels.
 func Record(disk string, by state.Snapshotter, snapshot int, from image.Image) {
 	GinkgoHelper()
 	installed := func(label, fs string) *state.System {
-		return &state.System{Source: from.URI(), Digest: from.PlatformDigest, Active: fs == "", Label: label, FS: fs, FromAction: state.ActionInstall}
+		return &state.System{Source: from.URI(), Digest: from.PlatformDigest, Active: fs == "", Label: label, FS: fs, FromAction: state.ActionInstall, Date: installedAt}
 	}
 	file := state.File{
+		Date:        installedAt,
 		Snapshotter: by,
 		EFI:         &state.Partition{Label: "COS_GRUB"}, OEM: &state.Partition{Label: "COS_OEM"},
 		Persistent: &state.Partition{Label: "COS_PERSISTENT"},

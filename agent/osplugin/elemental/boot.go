@@ -48,6 +48,9 @@ func (p *Plugin) mendFallbacks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if booted != next && !slices.Contains(fallbacks, booted) && p.layout(state).whole(booted) {
+		fallbacks = append([]int32{booted}, fallbacks...) // it runs, whether it is recorded or not
+	}
 	superfluous, err := p.superfluous(ctx)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,7 +52,25 @@ func (p *Plugin) Facts(context.Context) (facts osplugin.Facts, err error) {
 		return facts, nil
 	}
 	facts.Digest, facts.Source, facts.Attempt = booted.Digest, booted.Source, booted.Labels[correlationLabel]
+	facts.RecoveryDigest = state.recoveryDigest()
 	return facts, nil
+}
+
+// recoveryDigest returns the digest of the recovery system; empty if it is unknown. An upgrade keeps the digest with which it was recorded first, and
+// changes its labels to those of the snapshot that it was made from.
+// Source: elemental-toolkit v2.3.2, pkg/action, upgradeInstallStateYaml.
+func (s installState) recoveryDigest() string {
+	recorded := s.Recovery.Recovery
+	if slices.Contains([]string{actionInstall, actionReset}, recorded.FromAction) {
+		return recorded.Digest
+	}
+	attempt := recorded.Labels[correlationLabel]
+	for _, each := range s.State.Snapshots {
+		if attempt != "" && each.Labels[correlationLabel] == attempt {
+			return each.Digest
+		}
+	}
+	return ""
 }
 
 func (p *Plugin) bootID() (string, error) {

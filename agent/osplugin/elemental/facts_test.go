@@ -54,6 +54,20 @@ var _ = Describe("Facts", func() {
 			`{"attempt":"a1","digest":"sha256:2"}`, false, "", "sha256:7"),
 	)
 
+	DescribeTable("say of which image the recovery system is known to be", func(recorded, digest string) {
+		r.state(`1: {digest: "sha256:1", labels: {correlationID: a1}}`, `2: {digest: "sha256:2", active: true, labels: {correlationID: a2}}`)
+		r.write(stateDir+"/state.yaml", r.read(stateDir+"/state.yaml")+`recovery: {label: R, recovery: {source: "oci://r/os:0", date: "2026-01-02T03:04:05Z", digest: "sha256:0", `+
+			recorded+"}}\n")
+		Expect(r.plugin.Facts(ctx)).To(HaveField("RecoveryDigest", digest))
+	},
+		Entry("installed", "fromAction: install", "sha256:0"),
+		Entry("installed again", "fromAction: reset, labels: {correlationID: a1}", "sha256:0"),
+		Entry("upgraded with the former OS", "fromAction: upgrade, labels: {correlationID: a1}", "sha256:1"),
+		Entry("upgraded with the running OS", "fromAction: upgrade, labels: {correlationID: a2}", "sha256:2"),
+		Entry("upgraded with an OS that is gone", "fromAction: upgrade, labels: {correlationID: a0}", ""),
+		Entry("upgraded by a hand", "fromAction: upgrade-recovery", ""),
+	)
+
 	It("have no snapshot in recovery", func() {
 		r.boot(2, "recovery")
 		Expect(r.plugin.Facts(ctx)).To(And(HaveField("Snapshot", BeZero()), HaveField("Digest", BeEmpty()), HaveField("Mode", "recovery")))

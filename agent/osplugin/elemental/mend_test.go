@@ -53,6 +53,9 @@ var _ = Describe("The snapshots of a host", func() {
 		Entry("one that is not recorded", func() {
 			r.state(`2: {digest: "sha256:2"}`, `3: {digest: "sha256:3", active: true}`)
 		}, []string{"1", "2", "3"}, "2", "0 1 2"),
+		Entry("what runs, although it is not recorded", func() {
+			r.state(`3: {digest: "sha256:3", active: true}`)
+		}, []string{"1", "2", "3"}, "2", "0 1 2"),
 		Entry("one of an earlier try", func() {
 			r.snapshot(4, "x")
 			r.state(`2: {digest: "sha256:2"}`, `3: {digest: "sha256:4"}`, `4: {digest: "sha256:4", active: true}`)

@@ -30,12 +30,17 @@ func (p *Plugin) keepState(ctx context.Context) error {
 		return fmt.Errorf("reading the installation state: %w", err)
 	}
 	kind := p.bootedKind()
-	if incomplete(content, kind) == "" {
+	why := incomplete(content, kind)
+	if why == "" {
 		return p.copyState(content)
 	}
+	p.log.Warn("The installation state is not whole", "file", p.stateFile(), "reason", why)
 	restored, err := p.restoredState(ctx, content, kind)
 	if err != nil || restored == nil {
 		return err
+	}
+	if bytes.Equal(restored, content) {
+		return nil
 	}
 	return system.WriteFile(p.stateFile(), restored, stateFileMode)
 }
@@ -73,16 +78,15 @@ func (p *Plugin) withSnapshots(content []byte, written map[int32]identity) ([]by
 		document = yaml.Node{}
 	}
 	withoutIncomplete(&document)
-	before := installState{}
-	if err := document.Decode(&before); err != nil && document.Kind != 0 {
+	before := writtenState{}
+	if err := document.Decode(&before); err != nil {
 		return nil, fmt.Errorf("decoding the installation state: %w", err)
 	}
 	if len(written) == 0 && len(document.Content) == 0 {
 		return nil, nil
 	}
 	for id, each := range written {
-		recorded, found := before.State.Snapshots[id]
-		if found && !each.contradicts(recorded) {
+		if recorded := before.snapshot(id); recorded.lacks(before.hasActions()) == "" && !each.contradicts(recorded.snapshotState()) {
 			continue
 		}
 		info, err := os.Stat(p.snapshotPath(id))

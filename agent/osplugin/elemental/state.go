@@ -35,7 +35,10 @@ type partitionState struct {
 	Label string `yaml:"label"`
 	// Recovery is the recovery system on the recovery partition.
 	Recovery struct {
-		FS string `yaml:"fs"`
+		FS         string            `yaml:"fs"`
+		Digest     string            `yaml:"digest"`
+		Labels     map[string]string `yaml:"labels"`
+		FromAction string            `yaml:"fromAction"`
 	} `yaml:"recovery"`
 }
 
@@ -98,7 +101,7 @@ func (p *Plugin) wholeState(content []byte) ([]byte, error) {
 		return nil, fmt.Errorf("reading the copy of the installation state: %w", err)
 	}
 	isKept := incomplete(kept, kind) == ""
-	p.log.Warn("The installation state is not whole", "file", p.stateFile(), "reason", why, "kept", isKept)
+	p.log.Debug("The installation state is not whole", "file", p.stateFile(), "reason", why, "kept", isKept)
 	if isKept {
 		content = kept
 	}

@@ -44,11 +44,15 @@ const (
 	statePartition    = "state"
 	recoveryPartition = "recovery"
 	loopdevice        = "loopdevice"
+
+	actionInstall = "install"
+	actionReset   = "reset"
+	actionUpgrade = "upgrade"
 )
 
 var (
 	// writers are the actions that a system is recorded for.
-	writers = []string{"install", "upgrade", "upgrade-recovery", "reset"}
+	writers = []string{actionInstall, actionUpgrade, "upgrade-recovery", actionReset}
 	// noImage matches sources that have no digest.
 	noImage    = regexp.MustCompile(`^(dir|file):`)
 	anyDigest  = regexp.MustCompile(`^sha256:[0-9a-f]+$`)
@@ -100,6 +104,18 @@ func (p *writtenPartition) hasActive() bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(p.Snapshots)), func(each *writtenSystem) bool { return each != nil && each.Active })
 }
 
+// snapshot returns the record of a snapshot; nil if there is none.
+func (s writtenState) snapshot(id int32) *writtenSystem {
+	if partition := s.Partitions[statePartition]; partition != nil {
+		return partition.Snapshots[id]
+	}
+	return nil
+}
+
+func (s *writtenSystem) snapshotState() snapshotState {
+	return snapshotState{Source: s.Source, Digest: s.Digest, Active: s.Active, Labels: s.Labels}
+}
+
 // hasActions reports whether a CLI that records actions has written some of the state. Those before v2.2.0 do not.
 func (s writtenState) hasActions() bool {
 	for _, partition := range s.Partitions {
@@ -117,19 +133,11 @@ func (s writtenState) hasActions() bool {
 
 // lacks returns what is missing of a record of a system. The action, its last part, is required if acted is set.
 func (s *writtenSystem) lacks(acted bool) string {
-	if s == nil {
-		return "no content"
+	if why := s.lacksImage(); why != "" {
+		return why
 	}
 	_, dated := time.Parse(time.RFC3339, s.Date)
-	digest := anyDigest
-	if s.FromAction == "" {
-		digest = wellDigest // nothing after it shows that it is not cut
-	}
 	switch {
-	case s.Source == "":
-		return "no source"
-	case (s.Digest != "" || !noImage.MatchString(s.Source)) && !digest.MatchString(s.Digest):
-		return fmt.Sprintf("the digest %q", s.Digest)
 	case (acted || s.FromAction != "") && !slices.Contains(writers, s.FromAction):
 		return fmt.Sprintf("the action %q", s.FromAction)
 	case (acted || s.Date != "") && dated != nil:
@@ -138,13 +146,31 @@ func (s *writtenSystem) lacks(acted bool) string {
 	return ""
 }
 
-// withoutIncomplete removes the parts of a state that are not whole.
+// lacksImage returns what is missing to know the image of a system.
+func (s *writtenSystem) lacksImage() string {
+	switch {
+	case s == nil:
+		return "no content"
+	case s.Source == "":
+		return "no source"
+	}
+	digest := anyDigest
+	if s.FromAction == "" {
+		digest = wellDigest // nothing after it shows that it is not cut
+	}
+	if (s.Digest != "" || !noImage.MatchString(s.Source)) && !digest.MatchString(s.Digest) {
+		return fmt.Sprintf("the digest %q", s.Digest)
+	}
+	return ""
+}
+
+// withoutIncomplete removes the systems of a state whose image is not known: what else they lack harms nobody.
 func withoutIncomplete(document *yaml.Node) {
 	state := writtenState{}
 	if document.Decode(&state) != nil {
 		return
 	}
-	if recovery := state.Partitions[recoveryPartition]; recovery != nil && recovery.Recovery.lacks(false) != "" {
+	if recovery := state.Partitions[recoveryPartition]; recovery != nil && recovery.Recovery.lacksImage() != "" {
 		removeKey(nodeAt(document, recoveryPartition), recoveryPartition)
 		if recovery.Label == "" {
 			removeKey(root(document), recoveryPartition)
@@ -155,10 +181,9 @@ func withoutIncomplete(document *yaml.Node) {
 		removeKey(root(document), statePartition)
 		return
 	}
-	snapshots, ids := nodeAt(document, statePartition, "snapshots"), slices.Sorted(maps.Keys(partition.Snapshots))
-	for _, id := range ids {
-		if partition.Snapshots[id].lacks(id == ids[len(ids)-1] && state.hasActions()) != "" {
-			removeKey(snapshots, strconv.Itoa(int(id)))
+	for id, each := range partition.Snapshots {
+		if each.lacksImage() != "" {
+			removeKey(nodeAt(document, statePartition, "snapshots"), strconv.Itoa(int(id)))
 		}
 	}
 }
@@ -204,7 +229,7 @@ func addSnapshot(document *yaml.Node, id int32, written identity, date time.Time
 		FromAction string            `yaml:"fromAction"`
 	}{
 		"oci://" + agentRepository + "@" + written.Digest, written.Digest,
-		map[string]string{correlationLabel: written.Attempt}, date.UTC().Format(time.RFC3339), "upgrade",
+		map[string]string{correlationLabel: written.Attempt}, date.UTC().Format(time.RFC3339), actionUpgrade,
 	})
 	snapshots.Content = append(snapshots.Content, key, value)
 	return err
