@@ -4,59 +4,24 @@
 package image
 
 import (
+	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"strings"
-	"syscall"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-const (
-	noTLS = "it does not speak TLS"
-	// onlyVerified tells an operator how to allow such a registry.
-	onlyVerified = "images are only fetched over verified TLS, except those that agent.insecureRegistries lists in the host's configuration, " +
-		"which is spec.config.elemental of the ElementalRegistration"
-)
-
-// explain turns a registry's error into one that tells whether a retry can help. Its text must be the same for each retry.
-func explain(ctx context.Context, reference name.Reference, err error) error {
-	if err == nil || ctx.Err() != nil {
-		return errors.Join(ctx.Err(), err)
-	}
-	var terminal *Terminal
-	if errors.As(err, &terminal) {
-		return err
-	}
-	if reason := tlsReason(err); reason != "" {
-		return terminalf("registry %s: %s; %s", reference.Context().RegistryStr(), reason, onlyVerified)
-	}
-	var answer *transport.Error
-	if errors.As(err, &answer) {
-		return explainStatus(reference, answer)
-	}
-	reason, known := networkReason(err)
-	// The library falls back to plain HTTP when TLS fails, so that errPlainHTTP usually comes with the actual reason. Alone, it means that
-	// the registry redirects to plain HTTP.
-	if !known && errors.Is(err, errPlainHTTP) {
-		return terminalf("registry %s: %s; %s", reference.Context().RegistryStr(), noTLS, onlyVerified)
-	}
-	return &Unreachable{
-		Message: fmt.Sprintf("registry %s cannot be reached for image %s: %s", reference.Context().RegistryStr(), reference.Name(), reason),
-		Cause:   err,
-	}
-}
-
 // Unreachable is an error that a retry may resolve. Its text is for operators; the cause has the details.
 type Unreachable struct {
 	Message string
 	Cause   error
+	// Wait is how long the registry asks to be left alone; 0 if it does not.
+	Wait time.Duration
 }
 
 // Error is the message.
@@ -65,66 +30,122 @@ func (u *Unreachable) Error() string { return u.Message }
 // Unwrap returns the cause.
 func (u *Unreachable) Unwrap() error { return u.Cause }
 
-func networkReason(err error) (reason string, known bool) {
-	var (
-		resolution *net.DNSError
-		network    net.Error
-	)
-	switch {
-	case errors.As(err, &resolution):
-		return "its name cannot be resolved", true
-	case errors.Is(err, errTooSlow):
-		return errTooSlow.Error(), true
-	case errors.Is(err, errTooLarge):
-		return errTooLarge.Error(), true
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection is refused", true
-	case errors.Is(err, syscall.ENOSPC):
-		return "there is no space left for the download", true
-	case errors.As(err, &network) && network.Timeout():
-		return "the request timed out", true
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
-		return "the connection was interrupted", true
-	}
-	return "the transfer failed", false
+// RetryAfter is the wait that the registry asks for, for retry.Asked.
+func (u *Unreachable) RetryAfter() time.Duration { return u.Wait }
+
+// blobError is the failure of a request for a blob.
+type blobError struct {
+	name  string
+	cause error
 }
 
-func explainStatus(reference name.Reference, answer *transport.Error) error {
-	registry, image := reference.Context().RegistryStr(), reference.Name()
-	switch answer.StatusCode {
-	case http.StatusNotFound:
-		return terminalf("image %s does not exist in registry %s: check osVersion.imageUri", image, registry)
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return terminalf("registry %s denies access to image %s (HTTP %d): check the name, and the host's registry credentials",
-			registry, image, answer.StatusCode)
-	case http.StatusBadRequest, http.StatusMethodNotAllowed:
-		return terminalf("registry %s refuses the request for image %s (HTTP %d)", registry, image, answer.StatusCode)
-	}
-	return &Unreachable{Message: fmt.Sprintf("registry %s answers HTTP %d for image %s", registry, answer.StatusCode, image), Cause: answer}
+// Error is that of the cause: it names the blob where that matters.
+func (b *blobError) Error() string { return b.cause.Error() }
+
+// Unwrap returns the cause.
+func (b *blobError) Unwrap() error { return b.cause }
+
+// failure of a request about an image.
+type failure struct {
+	err             error
+	registry, image string
+	// blob that was requested; empty for something else.
+	blob string
+	// answer of the registry, the token service or the host of its blobs; nil if there was none.
+	answer *transport.Error
 }
 
-func tlsReason(err error) string {
-	var (
-		authority x509.UnknownAuthorityError
-		hostname  x509.HostnameError
-		invalid   x509.CertificateInvalidError
-	)
-	switch {
-	case errors.As(err, &authority):
-		return "its certificate is signed by an authority that the host does not trust"
-	case errors.As(err, &hostname):
-		return "its certificate is for another name"
-	case errors.As(err, &invalid):
-		return "its certificate is not valid (" + invalidReason(invalid) + ")"
-	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return noTLS
+// explain turns an error of a request into one that tells whether a retry can help: that of the first of causes that it has. Its text is the same
+// for each retry.
+func explain(ctx context.Context, reference name.Reference, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return errors.Join(ctx.Err(), err)
 	}
-	return ""
+	var terminal *Terminal
+	if errors.As(err, &terminal) {
+		return err
+	}
+	failed := failure{err: err, registry: reference.Context().RegistryStr(), image: reference.Name()}
+	var blob *blobError
+	if errors.As(err, &blob) {
+		failed.blob = blob.name
+	}
+	if errors.As(err, &failed.answer) && failed.blob == "" {
+		failed.blob = failed.requestedBlob()
+	}
+	for _, each := range causes {
+		detail, is := each.is(failed)
+		if !is {
+			continue
+		}
+		text := each.text(failed, detail)
+		if each.final {
+			return &Terminal{Message: text}
+		}
+		return &Unreachable{Message: text, Cause: err, Wait: askedWait(ctx)}
+	}
+	return err // not reached: the last cause is any
 }
 
-func invalidReason(invalid x509.CertificateInvalidError) string {
-	if invalid.Reason == x509.Expired {
-		return "expired or not yet valid; check the host's clock"
+// requestedBlob returns the blob in the path of the request that was answered; empty if it has none.
+func (f failure) requestedBlob() string {
+	if f.answer.Request == nil {
+		return ""
 	}
-	return "not usable for a server"
+	_, blob, _ := strings.Cut(f.answer.Request.URL.Path, "/blobs/")
+	return blob
 }
+
+// asked reports whether the answer is to a request for a part of a repository, as "/manifests/". The token service and the host of blobs have others.
+func (f failure) asked(part string) bool {
+	request := f.answer.Request
+	return request == nil || request.URL.Host == f.registry && strings.Contains(request.URL.Path, part)
+}
+
+// elsewhere reports whether another host answered than the registry, to which it had redirected the request for a blob.
+func (f failure) elsewhere() bool {
+	return f.blob != "" && f.answer.Request != nil && f.answer.Request.URL.Host != f.registry
+}
+
+// what names the blob, or else the image.
+func (f failure) what() string {
+	if f.blob != "" {
+		return "blob " + f.blob + " of image " + f.image
+	}
+	return "image " + f.image
+}
+
+// says returns what the registry says in its answer, in the form that the distribution specification has for it.
+func (f failure) says() string {
+	var said []string
+	for _, each := range f.answer.Errors {
+		said = append(said, cmp.Or(each.Message, string(each.Code)))
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return ": " + quoted(strings.Join(said, "; "))
+}
+
+func (f failure) status() string { return fmt.Sprintf("HTTP %d", f.answer.StatusCode) }
+
+// answered returns whether an answer has one of these codes.
+func answered(codes ...int) func(failure) bool {
+	return func(f failure) bool {
+		if f.answer == nil {
+			return false
+		}
+		for _, code := range codes {
+			if f.answer.StatusCode == code {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+var (
+	isMissingAnswer = answered(http.StatusNotFound)
+	isDenied        = answered(http.StatusUnauthorized, http.StatusForbidden)
+	isRefused       = answered(http.StatusBadRequest, http.StatusMethodNotAllowed)
+)

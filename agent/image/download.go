@@ -30,6 +30,7 @@ func (s *Store) Download(ctx context.Context, wanted Image) error {
 	if s.complete(wanted.Digest) {
 		return nil
 	}
+	ctx = withAsks(ctx)
 	remoteImage, _, err := s.resolve(ctx, wanted.URI, wanted.Digest)
 	if err != nil {
 		return err
@@ -78,10 +79,13 @@ func (s *Store) writeLayer(digest string, layer v1.Layer) error {
 	}
 	content, err := layer.Compressed()
 	if err != nil {
-		return err
+		return &blobError{name.String(), err}
 	}
 	defer content.Close()
-	return s.writeBlob(digest, name, content)
+	if err := s.writeBlob(digest, name, content); err != nil {
+		return &blobError{name.String(), err}
+	}
+	return nil
 }
 
 // writeBlob stores content after verifying its digest.

@@ -30,7 +30,7 @@ func (s *Store) transport(of name.Repository) http.RoundTripper {
 	if s.isInsecure(of) {
 		chosen = exceptFor{registry: of.RegistryStr(), unverified: s.unverified, others: chosen}
 	}
-	return bounded{paced{RoundTripper: chosen, clock: s.clock}}
+	return asking{RoundTripper: bounded{paced{RoundTripper: chosen, clock: s.clock}}, clock: s.clock}
 }
 
 // exceptFor sends requests to one registry without verification. Redirects to other hosts are verified.

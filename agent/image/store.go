@@ -103,6 +103,9 @@ func (s *Store) Resolve(ctx context.Context, uri, digest string) (Image, error) 
 }
 
 func (s *Store) resolve(ctx context.Context, uri, digest string) (v1.Image, Image, error) {
+	if ctx.Value(asksKey{}) == nil {
+		ctx = withAsks(ctx)
+	}
 	reference, err := s.parse(uri, digest)
 	if err != nil {
 		return nil, Image{}, err
@@ -155,7 +158,7 @@ func (s *Store) describe(remoteImage v1.Image, uri string) (Image, error) {
 	}
 	configuration, err := remoteImage.ConfigFile()
 	if err != nil {
-		return Image{}, err
+		return Image{}, &blobError{manifest.Config.Digest.String(), err}
 	}
 	if architecture := configuration.Architecture; architecture != "" && architecture != s.platform.Architecture {
 		return Image{}, terminalf("image %s is for %s, the host is %s", uri, architecture, s.platform.Architecture)

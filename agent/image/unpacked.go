@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/renameio/v2"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/tree"
 )
 
@@ -57,11 +59,11 @@ func (s *Store) listed(ctx context.Context, digest string) (tree.Downloaded, err
 	}
 	unpacked, err := s.unpack(ctx, digest)
 	if err != nil {
-		return tree.Downloaded{}, fmt.Errorf("reading the image cache: %w", err)
+		return tree.Downloaded{}, err
 	}
 	files := unpacked.downloaded()
 	if err := s.list(digest, files); err != nil {
-		return files, fmt.Errorf("writing to the image cache: %w", err)
+		return files, fmt.Errorf("writing to the image cache: %w", system.Unnamed(err))
 	}
 	return files, nil
 }
@@ -79,6 +81,21 @@ func (s *Store) list(digest string, files tree.Downloaded) error {
 }
 
 func (s *Store) unpack(ctx context.Context, digest string) (*unpacked, error) {
+	layers, err := s.layers(digest)
+	if err != nil {
+		return nil, fmt.Errorf("reading the image cache: %w", err)
+	}
+	files := &unpacked{files: map[uint64]file{}, links: map[uint64]bool{}, unsure: map[uint64]bool{}}
+	for _, layer := range layers {
+		files.layer++
+		if err := files.addLayer(ctx, layer); err != nil {
+			return nil, s.explainLayer(ctx, digest, layer, err)
+		}
+	}
+	return files, nil
+}
+
+func (s *Store) layers(digest string) ([]v1.Layer, error) {
 	name, err := v1.NewHash(digest)
 	if err != nil {
 		return nil, err
@@ -87,18 +104,31 @@ func (s *Store) unpack(ctx context.Context, digest string) (*unpacked, error) {
 	if err != nil {
 		return nil, err
 	}
-	layers, err := stored.Layers()
+	return stored.Layers()
+}
+
+// explainLayer tells a layer that was pushed so, which is final, from one that was damaged in the cache, which is removed to be downloaded again.
+func (s *Store) explainLayer(ctx context.Context, digest string, layer v1.Layer, cause error) error {
+	name, err := layer.Digest()
+	if err != nil || ctx.Err() != nil {
+		return errors.Join(ctx.Err(), err, cause)
+	}
+	stored, err := os.Open(s.blob(digest, name.Hex))
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("reading the image cache: %w", err)
 	}
-	files := &unpacked{files: map[uint64]file{}, links: map[uint64]bool{}, unsure: map[uint64]bool{}}
-	for _, layer := range layers {
-		files.layer++
-		if err := files.addLayer(ctx, layer); err != nil {
-			return nil, err
-		}
+	defer func() { _ = stored.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, stored); err != nil {
+		return fmt.Errorf("reading the image cache: %w", err)
 	}
-	return files, nil
+	if hexOf(sum) == name.Hex {
+		return terminalf("layer %s of image %s cannot be unpacked, it is not a tar archive that is whole (%s): build the image again", name, digest, quoted(cause.Error()))
+	}
+	if err := errors.Join(os.Remove(s.index(digest)), os.Remove(stored.Name())); err != nil {
+		return fmt.Errorf("removing a damaged layer from the image cache: %w", err)
+	}
+	return fmt.Errorf("reading the image cache: layer %s is damaged, and is downloaded again: %w", name, cause)
 }
 
 // unpacked is the result of unpacking each layer over those below. Paths are stored as their tree.NameOf.

@@ -34,6 +34,7 @@ const (
 // Verify returns a *Terminal error unless a resolved image has a signature that the rule accepts. The signature may be of the image itself
 // or of the index that its URI names, which cosign signs by default: signing an index signs the digests in it.
 func (s *Store) Verify(ctx context.Context, wanted Image, by *wire.ImageVerification) error {
+	ctx = withAsks(ctx)
 	reference, err := s.parse(wanted.URI, wanted.Digest)
 	if err != nil {
 		return err
