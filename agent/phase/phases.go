@@ -4,6 +4,7 @@
 package phase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,8 @@ type Phases struct {
 	Options
 	// refused counts how often the API refused the reset configuration.
 	refused int
+	// failure is the error of the last Act; empty if it had none.
+	failure string
 }
 
 // New returns the phases.
@@ -155,17 +158,23 @@ func (p *Phases) Refresh() {
 	p.Board.Update(func(report *wire.Report) { report.Addresses = addresses })
 }
 
-// Failed adds an error to the report.
+// Failed adds an error to the report. It stays there while the same is tried again: otherwise each try would be reported, twice.
 func (p *Phases) Failed(err error) {
-	if err == nil {
-		return
+	former := p.failure
+	p.failure = ""
+	if err != nil {
+		p.failure = err.Error()
 	}
-	p.Board.Update(func(report *wire.Report) { report.Message = err.Error() })
+	p.Board.Update(func(report *wire.Report) {
+		if err != nil || former != "" && report.Message == former {
+			report.Message = p.failure
+		}
+	})
 }
 
 // say adds the current phase of the agent to the report.
 func (p *Phases) say(phase, message string) {
-	p.Board.Update(func(report *wire.Report) { report.Phase, report.Message = phase, message })
+	p.Board.Update(func(report *wire.Report) { report.Phase, report.Message = phase, cmp.Or(message, p.failure) })
 }
 
 // unapproved: a host that is not approved only completes an upgrade that is in flight, and is wiped on request, which is how an operator

@@ -25,7 +25,7 @@ func WriteFile(path string, content []byte, mode os.FileMode) error {
 		return fmt.Errorf("creating %s: %w", directory, err)
 	}
 	if err := replace(path, content, mode); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+		return fmt.Errorf("writing %s: %w", path, Unnamed(err))
 	}
 	return SyncDirectory(directory)
 }
@@ -53,6 +53,19 @@ func RemoveFile(path string) error {
 		return fmt.Errorf("removing %s: %w", path, err)
 	}
 	return SyncDirectory(filepath.Dir(path))
+}
+
+// Unnamed drops the name of a file from the error of an operation on it: that of a temporary one differs each time, and a message must not.
+func Unnamed(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
 }
 
 // ReadRegular reads a file whose path is not trusted: only a regular file, since opening a FIFO blocks, and at most limit bytes.

@@ -198,3 +198,11 @@ var _ = Describe("Addresses", func() {
 		Expect(strings.Join(addresses, " ")).NotTo(ContainSubstring("127.0.0.1"))
 	})
 })
+
+var _ = It("A file that cannot be written is an error that is the same at each try", func() {
+	path := filepath.Join(GinkgoT().TempDir(), "state")
+	Expect(os.MkdirAll(filepath.Join(path, "in the way"), 0o700)).To(Succeed())
+	first, second := system.WriteFile(path, []byte("x"), 0o600), system.WriteFile(path, []byte("x"), 0o600)
+	Expect(first).To(MatchError(ContainSubstring("writing " + path + ": ")))
+	Expect(second).To(MatchError(first.Error()))
+})

@@ -5,6 +5,9 @@ package upgrade
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"syscall"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
@@ -20,6 +23,10 @@ func (m *Machine) Advance(ctx context.Context, want *wire.Upgrade, withdrawn <-c
 	defer cancel()
 	for {
 		again, err := m.once(ctx, preparing, want)
+		if errors.Is(err, syscall.EROFS) && want != nil && !m.Marker().InFlight() {
+			m.failUnstored(want, err)
+			return nil
+		}
 		if err != nil && preparing.Err() != nil && ctx.Err() == nil && !m.Marker().InFlight() {
 			return nil // the preparation was withdrawn
 		}
@@ -117,4 +124,18 @@ func untilClosed(ctx context.Context, closed <-chan struct{}) (context.Context, 
 		}
 	}()
 	return derived, cancel
+}
+
+// failUnstored ends an attempt whose state cannot be stored, without storing that: an agent that is restarted begins it again, with the same end.
+// A file system that is read-only stays so until it is repaired. Once an attempt is in flight it has to go on instead.
+func (m *Machine) failUnstored(want *wire.Upgrade, cause error) {
+	marker := m.Marker()
+	if marker.Attempt != want.Attempt {
+		marker = Marker{Attempt: want.Attempt}
+	}
+	version, _ := decodeVersion(want) // of one that is not valid nothing is begun
+	marker.Phase, marker.ImageURI = wire.PhaseFailed, version.ImageURI
+	marker.Message = fmt.Sprintf("the agent cannot write its work directory: %s: repair the persistent partition of the host; the OS was not changed", cause)
+	m.Log.Error("The attempt cannot be stored", "attempt", marker.Attempt, "error", cause)
+	m.show(marker)
 }

@@ -97,7 +97,7 @@ func (m *Machine) succeedUnlessError(facts osplugin.Facts, err error) error {
 // runsAlready ignores failed units: without a state from before the upgrade there is nothing to compare them with, and writing the same
 // image again would not repair them. An OS that runs as the fallback becomes the default.
 func (m *Machine) runsAlready(ctx context.Context, facts osplugin.Facts, marker Marker) (bool, error) {
-	if facts.Digest != marker.Digest || facts.Mode != osplugin.ModeActive && facts.Mode != osplugin.ModePassive {
+	if facts.Digest != marker.Digest || facts.Mode != osplugin.ModeActive && facts.Mode != osplugin.ModePassive || m.lacksRecovery(facts) {
 		return false, nil
 	}
 	question := assess.Question{Bootstrapped: m.Bootstrapped(), IgnoreUnits: true}
@@ -109,6 +109,13 @@ func (m *Machine) runsAlready(ctx context.Context, facts osplugin.Facts, marker 
 		return true, m.Plugin.BootAlways(ctx, facts.Snapshot, 0)
 	}
 	return true, nil
+}
+
+// lacksRecovery reports whether the recovery system is wanted, too, and not known to be of the wanted image. It is written together with a snapshot,
+// also of an image that runs: nothing else verifies what is written.
+func (m *Machine) lacksRecovery(facts osplugin.Facts) bool {
+	marker := m.Marker()
+	return marker.UpgradeRecovery && facts.RecoveryDigest != marker.Digest
 }
 
 // remember stores the URIs of the images that can be booted from now on.
@@ -239,7 +246,8 @@ func (m *Machine) write(ctx context.Context, facts osplugin.Facts) (bool, error)
 	}
 	// Space may have been used since the preparation, and the CLI does not notice a full disk.
 	message, err := m.shortOfSpace(ctx)
-	if message != "" && err == nil {
+	var terminal *image.Terminal
+	if message != "" && err == nil || errors.As(err, &terminal) {
 		m.keepBooted(ctx, facts, 0) // an earlier try may have changed the next boot
 	}
 	if err != nil || message != "" {

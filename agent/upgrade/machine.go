@@ -151,14 +151,19 @@ func (m *Machine) save(marker Marker) error {
 		return fmt.Errorf("storing the upgrade marker: %w", err)
 	}
 	previous := m.Marker()
-	m.lock.Lock()
-	m.marker = marker
-	m.lock.Unlock()
+	m.show(marker)
 	if previous.Phase != marker.Phase || previous.Attempt != marker.Attempt {
 		m.Log.Info("Upgrade attempt moved on", "attempt", marker.Attempt, "phase", marker.Phase, "message", marker.Message)
 	}
-	m.tell(marker)
 	return nil
+}
+
+// show reports a marker, and continues with it.
+func (m *Machine) show(marker Marker) {
+	m.lock.Lock()
+	m.marker = marker
+	m.lock.Unlock()
+	m.tell(marker)
 }
 
 // forget removes the marker and the downloads for it.
@@ -169,10 +174,7 @@ func (m *Machine) forget() error {
 	if err := removeMarker(m.WorkDir, m.file); err != nil {
 		return err
 	}
-	m.lock.Lock()
-	m.marker = Marker{}
-	m.lock.Unlock()
-	m.tell(Marker{})
+	m.show(Marker{})
 	return nil
 }
 

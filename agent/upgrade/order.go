@@ -6,7 +6,9 @@ package upgrade
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
@@ -38,7 +40,7 @@ func (m *Machine) Fetch(ctx context.Context, order *wire.Prefetch, newer <-chan 
 	marker := orders.Marker()
 	if marker.Phase == wire.PhaseFailed {
 		marker.Phase = wire.PhaseFetching // and the message stays until the outcome of this try
-		if err := orders.save(marker); err != nil {
+		if err := orders.save(marker); err != nil && !errors.Is(err, syscall.EROFS) {
 			return err
 		}
 	}

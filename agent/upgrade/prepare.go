@@ -190,7 +190,7 @@ func (m *Machine) prefetch(ctx context.Context, want *wire.Upgrade, resolved ima
 	if err != nil {
 		return false, err
 	}
-	if want.Prefetch == prefetchNone || facts.Digest == resolved.Digest {
+	if want.Prefetch == prefetchNone || facts.Digest == resolved.Digest && !m.lacksRecovery(facts) {
 		return false, m.Images.Drop()
 	}
 	return true, m.download(ctx, resolved)
@@ -221,7 +221,7 @@ func (m *Machine) persist(ctx context.Context, action func() error) error {
 	for failures := 1; ; failures++ {
 		err := action()
 		var terminal *image.Terminal
-		if err == nil && failures > 1 && m.isOrders() {
+		if err == nil && failures > 1 && !m.Marker().InFlight() {
 			return m.waitsFor("")
 		}
 		if err == nil || errors.As(err, &terminal) || ctx.Err() != nil {
@@ -231,7 +231,7 @@ func (m *Machine) persist(ctx context.Context, action func() error) error {
 			return err
 		}
 		m.Log.Warn("Registry request failed, trying again", "error", err, "cause", errors.Unwrap(err), "failures", failures)
-		if err := system.Wait(ctx, m.Clock, m.Policy.Registry.Delay(failures)); err != nil {
+		if err := system.Wait(ctx, m.Clock, m.Policy.Registry.DelayAfter(err, failures)); err != nil {
 			return err
 		}
 	}
@@ -245,11 +245,14 @@ func (m *Machine) failedRequest(cause error, failures int) error {
 		return m.waitsFor(cause.Error())
 	case isExhausted && m.Bootstrapped():
 		return &image.Terminal{Message: fmt.Sprintf("%s; gave up after %d tries", cause, failures)}
-	case isExhausted:
+	case isExhausted || failures >= toldFailures && !m.Marker().InFlight():
 		return m.waitsFor(cause.Error())
 	}
 	return nil
 }
+
+// toldFailures is the number of failed requests to a registry after which an attempt reports what it waits for.
+const toldFailures = 3
 
 // waitsFor reports why a preparation does not continue.
 func (m *Machine) waitsFor(message string) error {
@@ -274,8 +277,12 @@ func (m *Machine) ended(ctx context.Context, err error) (bool, error) {
 }
 
 func (m *Machine) endedBy(message string, err error) (bool, error) {
-	if err != nil {
+	var terminal *image.Terminal
+	if err != nil && !errors.As(err, &terminal) {
 		return false, err
+	}
+	if err != nil {
+		message = terminal.Message
 	}
 	return m.fail(message)
 }

@@ -4,11 +4,14 @@
 package upgrade_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -78,6 +81,25 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 		w.live(dir, wanted("a2"))
 		Expect(w.last()).To(forgets)
 		Expect(w.calls).NotTo(ContainElements("clean", "upgrade"))
+	})
+
+	It("fails, once and in words that stay the same, where what it keeps cannot be written", func() {
+		unwritable := &fs.PathError{Op: "unlinkat", Path: dir + "/images", Err: syscall.EROFS}
+		failed := And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", HavePrefix("the agent cannot write its work directory: ")),
+			HaveField("Message", HaveSuffix("read-only file system: repair the persistent partition of the host; the OS was not changed")))
+		w.unwritable = unwritable
+		machine := w.agent(dir)
+		Expect(machine.Advance(context.Background(), wanted("a1"), nil)).To(Succeed())
+		Expect(w.last()).To(failed)
+		reports := len(w.reported)
+		Expect(machine.Advance(context.Background(), wanted("a1"), nil)).To(Succeed())
+		Expect(w.reported).To(HaveLen(reports), "an attempt that has ended is not tried again")
+		w.live(dir, wanted("a1")) // an agent that was restarted
+		Expect(w.last()).To(failed)
+		Expect(w.calls).NotTo(ContainElements("clean", "upgrade"))
+		w.unwritable = nil
+		w.live(dir, wanted("a2"))
+		Expect(w.last()).To(HaveField("Phase", wire.PhaseSucceeded))
 	})
 
 	It("ends an attempt that is in flight although the agent's directory has become volatile", func() {

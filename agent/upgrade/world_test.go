@@ -50,36 +50,39 @@ type world struct {
 	// idle: the host is no node yet.
 	idle bool
 
-	digest     string
-	bytes      int64
-	free       int64
-	work       int64 // free in the work directory; as much as on the disk when it is 0
-	had        int64 // bytes of the image that were downloaded before
-	unpacked   int64
-	recovery   osplugin.RecoverySpace
-	verdicts   []assess.Verdict
-	checks     []assess.Verdict // of the user
-	seen       [][]string       // what each assessment was told of the one before
-	resolve    []error
-	write      []func() error
-	failing    []string            // checks of the OS that runs before
-	before     []assess.UnitStates // what assessments, the last of which are the user's checks, compare with
-	ignored    []string            // what the CLI has ignored
-	bootsInto  func() int32        // overrules GRUB
-	clock      *systemtest.Clock
-	policy     upgrade.Policy
-	refusal    string      // of a program of the user's
-	volatile   string      // why the marker is lost with the next reboot
-	others     []string    // why it has to be waited
-	noFallback int32       // what the last choice of the boot left out of the fallbacks
-	keeps      bool        // no snapshot can be removed
-	compared   []string    // with which lists of what was downloaded its snapshots were compared
-	uncertain  int         // how often it cannot be told whether a snapshot is as it should be
-	hangs      bool        // an assessment does not end by itself
-	busy       func() bool // what a killed upgrade left cannot be removed
-	written    int
-	corrupts   int // how many of the next snapshots are not as they should be
-	calls      []string
+	digest   string
+	bytes    int64
+	free     int64
+	work     int64 // free in the work directory; as much as on the disk when it is 0
+	had      int64 // bytes of the image that were downloaded before
+	unpacked int64
+	recovery osplugin.RecoverySpace
+	// recoveryDigest is of the recovery system; empty if it is unknown.
+	recoveryDigest string
+	verdicts       []assess.Verdict
+	checks         []assess.Verdict // of the user
+	seen           [][]string       // what each assessment was told of the one before
+	resolve        []error
+	write          []func() error
+	failing        []string            // checks of the OS that runs before
+	before         []assess.UnitStates // what assessments, the last of which are the user's checks, compare with
+	ignored        []string            // what the CLI has ignored
+	bootsInto      func() int32        // overrules GRUB
+	clock          *systemtest.Clock
+	policy         upgrade.Policy
+	refusal        string      // of a program of the user's
+	volatile       string      // why the marker is lost with the next reboot
+	others         []string    // why it has to be waited
+	noFallback     int32       // what the last choice of the boot left out of the fallbacks
+	keeps          bool        // no snapshot can be removed
+	compared       []string    // with which lists of what was downloaded its snapshots were compared
+	unwritable     error       // why the cache of images cannot be changed
+	uncertain      int         // how often it cannot be told whether a snapshot is as it should be
+	hangs          bool        // an assessment does not end by itself
+	busy           func() bool // what a killed upgrade left cannot be removed
+	written        int
+	corrupts       int // how many of the next snapshots are not as they should be
+	calls          []string
 	// exclusive: nobody else changes the OS; exclusiveAt says so of each call.
 	exclusive   bool
 	exclusiveAt []bool
@@ -150,7 +153,7 @@ func (w *world) Facts(context.Context) (facts osplugin.Facts, err error) {
 		booted := w.snapshots[w.booted]
 		facts = osplugin.Facts{Snapshot: w.booted, Mode: w.mode, BootID: w.bootID(), Unfinished: booted.unrecorded}
 		if !booted.unrecorded {
-			facts.Digest, facts.Attempt = booted.digest, booted.attempt
+			facts.Digest, facts.Attempt, facts.RecoveryDigest = booted.digest, booted.attempt, w.recoveryDigest
 		}
 		return nil
 	})
@@ -209,6 +212,9 @@ func (w *world) Upgrade(_ context.Context, request osplugin.Upgrade) (osplugin.O
 			return broken()
 		}
 		_, digest, _ := strings.Cut(request.Image, "@")
+		if request.Version.UpgradeRecovery {
+			w.recoveryDigest = digest
+		}
 		w.snapshots[next] = snap{digest: digest, attempt: request.Attempt, whole: true, corrupt: w.corrupts > 0}
 		w.corrupts--
 		w.link = next

@@ -71,6 +71,9 @@ func (w *world) Serve(digest string) (string, func(), error) {
 
 func (w *world) Drop(keep ...string) error {
 	return w.boundary("drop", func() error {
+		if w.unwritable != nil {
+			return w.unwritable
+		}
 		for digest := range w.downloaded {
 			if !slices.Contains(keep, digest) {
 				delete(w.downloaded, digest)
