@@ -208,6 +208,10 @@ var _ = DescribeTable("firstStep", func(expected string, changes ...func(*observ
 	Entry("the host is through", stepReboot, reported(infrav1.HostUpgradeSucceeded)),
 	Entry("somebody else's trigger", stepPreflight, labelled, func(o *observation) { o.host.Spec.Upgrade.Attempt = "manual-1" }),
 	Entry("the image runs already", stepAssess, runsWanted),
+	Entry("the image runs already, and the recovery system is wanted, too", stepPreflight, runsWanted, withRecovery),
+	Entry("the image and the recovery system were written before the attempt was moved", stepAssess, runsWanted, withRecovery, func(o *observation) {
+		o.upgrade.Status.Steps = append(o.upgrade.Status.Steps, infrav1.UpgradeStepStatus{Name: stepTrigger, StartedAt: metav1.NewTime(noon)})
+	}),
 	Entry("another attempt has just booted the image", stepPreflight, runsWanted, func(o *observation) {
 		o.rival = &infrav1.ElementalHostUpgrade{}
 	}),
@@ -217,6 +221,10 @@ func runsWanted(o *observation) {
 	o.upgrade.Status.Digest = "sha256:new"
 	o.host.Status.OS.Digest, o.host.Status.OS.ImageURI = "sha256:new", "oci://new"
 	o.upgrade.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"new"}`)}}
+}
+
+func withRecovery(o *observation) {
+	o.upgrade.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"new","upgradeRecovery":true}`)}}
 }
 
 var _ = DescribeTable("lost", func(expected bool, waited time.Duration, changes ...func(*observation)) {

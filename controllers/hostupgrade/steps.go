@@ -10,6 +10,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -101,7 +102,8 @@ func firstStep(steps []step, o *observation) int {
 	switch {
 	case o.triggered():
 		first = stepReboot
-	case o.hasNothingToDo():
+	case o.hasNothingToDo() && (o.recordedTrigger() || osversion.IsImageOnly(o.upgrade.Spec.OSVersionManagement)):
+		// Of an OS that is more than its image only the host tells that it has it.
 		first = stepAssess
 	}
 	return indexOf(steps, first)
