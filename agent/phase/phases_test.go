@@ -341,3 +341,12 @@ var _ = Describe("A reset", func() {
 		Expect(r.board.Report().Message).To(ContainSubstring("rebooted 5 times to be reset"))
 	})
 })
+
+var _ = It("An error stays in the report while the same is tried again, and goes when it is resolved", func() {
+	r := newRig()
+	r.phases.Failed(errors.New("read-only file system"))
+	Expect(r.act(wire.Desired{Approved: false})).To(Succeed())
+	Expect(r.board.Report()).To(And(HaveField("Phase", wire.HostFinalizingRegistration), HaveField("Message", "read-only file system")))
+	r.phases.Failed(nil)
+	Expect(r.board.Report().Message).To(BeEmpty())
+})

@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
@@ -81,6 +82,19 @@ var _ = Describe("An attempt on a host that is in trouble", func() {
 		w.live(dir, wanted("a2"))
 		Expect(w.last()).To(forgets)
 		Expect(w.calls).NotTo(ContainElements("clean", "upgrade"))
+	})
+
+	It("reports what it waits for at a registry from the third try on, and waits as long as that asks", func() {
+		busy := &image.Unreachable{Message: "registry r answers HTTP 429 for image i", Wait: 5 * time.Minute}
+		w.resolve = []error{busy, busy, busy}
+		before := w.clock.Now()
+		w.live(dir, wanted("a1"))
+		Expect(w.clock.Now().Sub(before)).To(BeNumerically(">=", 15*time.Minute))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Message", "")))
+		Expect(w.reported).To(ContainElement(And(HaveField("Phase", wire.PhaseFetching), HaveField("Message", busy.Message))))
+		w.reported, w.resolve = nil, []error{busy, busy}
+		w.live(dir, wanted("a2"))
+		Expect(w.reported).NotTo(ContainElement(HaveField("Message", busy.Message)))
 	})
 
 	It("fails, once and in words that stay the same, where what it keeps cannot be written", func() {
