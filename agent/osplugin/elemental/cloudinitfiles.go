@@ -84,18 +84,20 @@ func (f cloudInitFile) convert(left int) (yipContent, error) {
 
 // fileMode decodes permissions as cloud-init does: a number, which YAML may write as an octal one, is the mode, and text has octal digits.
 func fileMode(permissions yaml.Node) (uint32, error) {
-	mode, err := uint64(defaultFileMode), error(nil)
+	mode, err := uint32(defaultFileMode), error(nil)
 	switch permissions.ShortTag() {
 	case "", "!!null":
 	case "!!int":
 		err = permissions.Decode(&mode)
 	default:
-		mode, err = strconv.ParseUint(strings.TrimPrefix(permissions.Value, "0o"), 8, 32)
+		var parsed uint64
+		parsed, err = strconv.ParseUint(strings.TrimPrefix(permissions.Value, "0o"), 8, 32)
+		mode = uint32(parsed)
 	}
 	if err != nil || mode > maxFileMode {
 		return 0, fmt.Errorf("permissions %q are not an octal number up to %o", permissions.Value, maxFileMode)
 	}
-	return uint32(mode), nil //nolint:gosec // it is not more than maxFileMode
+	return mode, nil
 }
 
 // owner is the user and the group that own a file. The engine takes a user's own group where none is named, cloud-init leaves root's.
