@@ -149,7 +149,7 @@ var _ = Describe("A host that runs from live media", func() {
 				return system.Result{}
 			})
 			Expect(call(registerAndInstall)).To(MatchError(context.Canceled))
-			Expect(os.ReadFile(filepath.Join(w.root, "oem", "set-file-installed-images-json.yaml"))).To(And(
+			Expect(lasting(w.root, "set-file-installed-images-json.yaml")).To(And(
 				ContainSubstring(pushed.PlatformDigest), ContainSubstring(pushed.URI())))
 		})
 
@@ -194,7 +194,7 @@ var _ = Describe("A host that runs from live media", func() {
 			runner.Say("elemental reset", "")
 			Expect(call(func(a *agent.Agent, ctx context.Context) error { return a.Reset(ctx) })).To(MatchError(context.Canceled))
 			Expect(runner.Commands()[1].Env).To(ContainElement(MatchRegexp(`^ELEMENTAL_RESET_SYSTEM=oci:127\.0\.0\.1:\d+/elemental/os@` + pushed.PlatformDigest + `$`)))
-			Expect(os.ReadFile(filepath.Join(w.root, "oem", "set-file-installed-images-json.yaml"))).To(ContainSubstring(pushed.URI()))
+			Expect(lasting(w.root, "set-file-installed-images-json.yaml")).To(ContainSubstring(pushed.URI()))
 		})
 
 		It("takes no ISO, which has no signature", func() {
