@@ -84,8 +84,8 @@ func addition() cel.EnvOption {
 		}, traits.AdderType))
 }
 
-// maxQuantity is how many characters a quantity has, and maxExponent how many its exponent has, with its sign: to add or compare one with
-// an exponent is to write out that many digits.
+// maxQuantity is how many characters a quantity has, and maxExponent how many its exponent has, with its sign. The arithmetic of such a quantity
+// takes a bounded time.
 const maxQuantity, maxExponent = 64, 3
 
 // quantity of a text, if it is one whose arithmetic is bounded.
