@@ -75,6 +75,17 @@ var _ = Describe("An upgrade that is rolled back", func() {
 		m.expectWhole("3", "2")
 	})
 
+	It("writes an image that runs again for its recovery system, and only if that is not of it already", func() {
+		digest := succeed("a1", "v2")
+		uri, _ := push(m.registry, "v2", kernel)
+		for _, attempt := range []string{"a2", "a3"} {
+			m.upgrade(attempt, wire.OSVersion{ImageURI: uri, UpgradeRecovery: true})
+			Expect(m.ends(attempt)).To(And(HaveField("Phase", wire.PhaseSucceeded), HaveField("Digest", digest)))
+			Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(3)), HaveField("BootMode", "active")))
+		}
+		m.expectWhole("3", "2")
+	})
+
 	It("upgrades a host whose installation state was cut by a loss of power", func() {
 		first := succeed("a1", "v2")
 		m.reboot() // with which it is copied

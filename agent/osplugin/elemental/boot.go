@@ -44,12 +44,9 @@ func (p *Plugin) mendFallbacks(ctx context.Context) error {
 	if err != nil || next == 0 {
 		return err
 	}
-	fallbacks, err := p.fallbacks(state, next, 0)
+	fallbacks, err := p.fallbacksAndBooted(state, next, booted)
 	if err != nil {
 		return err
-	}
-	if booted != next && !slices.Contains(fallbacks, booted) && p.layout(state).whole(booted) {
-		fallbacks = append([]int32{booted}, fallbacks...) // it runs, whether it is recorded or not
 	}
 	superfluous, err := p.superfluous(ctx)
 	if err != nil {
@@ -58,17 +55,30 @@ func (p *Plugin) mendFallbacks(ctx context.Context) error {
 	unwanted := func(id int32) bool {
 		return id != booted && (slices.Contains(superfluous, id) || state.sameImage(next, booted)(id))
 	}
-	for _, id := range fallbacks {
-		if !unwanted(id) {
-			continue
-		}
+	if err := p.discardAll(ctx, slices.DeleteFunc(slices.Clone(fallbacks), func(id int32) bool { return !unwanted(id) })); err != nil {
+		return err
+	}
+	if err := p.listFallbacks(ctx, slices.DeleteFunc(fallbacks, unwanted), p.layout(state).variables(next)); err != nil {
+		return fmt.Errorf("listing the fallbacks of snapshot %d for GRUB: %w", next, err)
+	}
+	return nil
+}
+
+// fallbacksAndBooted returns the fallbacks of the next snapshot, and what runs, whether that is recorded or not.
+func (p *Plugin) fallbacksAndBooted(state installState, next, booted int32) ([]int32, error) {
+	fallbacks, err := p.fallbacks(state, next, 0)
+	if err == nil && booted != next && !slices.Contains(fallbacks, booted) && p.layout(state).whole(booted) {
+		fallbacks = append([]int32{booted}, fallbacks...)
+	}
+	return fallbacks, err
+}
+
+func (p *Plugin) discardAll(ctx context.Context, snapshots []int32) error {
+	for _, id := range snapshots {
 		p.log.Info("Removing a snapshot that is no fallback of the new one", "snapshot", id)
 		if err := p.Discard(ctx, id); err != nil {
 			return err
 		}
-	}
-	if err := p.listFallbacks(ctx, slices.DeleteFunc(fallbacks, unwanted), p.layout(state).variables(next)); err != nil {
-		return fmt.Errorf("listing the fallbacks of snapshot %d for GRUB: %w", next, err)
 	}
 	return nil
 }

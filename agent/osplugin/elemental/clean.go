@@ -6,6 +6,7 @@ package elemental
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -103,10 +104,7 @@ func (p *Plugin) leftovers(ctx context.Context, state installState, booted int32
 	if err != nil {
 		return nil, fmt.Errorf("listing snapshots: %w", err)
 	}
-	newest := booted
-	for id := range state.State.Snapshots {
-		newest = max(newest, id)
-	}
+	newest := max(booted, slices.Max(append(slices.Collect(maps.Keys(state.State.Snapshots)), 0)))
 	var leftovers []int32
 	for _, entry := range entries {
 		id, err := parseID(entry.Name())
@@ -114,7 +112,8 @@ func (p *Plugin) leftovers(ctx context.Context, state installState, booted int32
 			continue // not a snapshot, or must not be removed
 		}
 		_, recorded := state.State.Snapshots[id]
-		if !p.layout(state).whole(id) || (!recorded && id > newest) || (next == 0 && id > booted) {
+		unvouched := next == 0 && id > booted || !recorded && id > newest
+		if unvouched || !p.layout(state).whole(id) {
 			leftovers = append(leftovers, id)
 		}
 	}

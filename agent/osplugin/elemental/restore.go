@@ -85,6 +85,17 @@ func (p *Plugin) withSnapshots(content []byte, written map[int32]identity) ([]by
 	if len(written) == 0 && len(document.Content) == 0 {
 		return nil, nil
 	}
+	if err := p.addSnapshots(&document, before, written); err != nil {
+		return nil, fmt.Errorf("encoding the installation state: %w", err)
+	}
+	running, _ := p.booted() // none
+	activate(&document, running)
+	p.nameSnapshotter(&document)
+	return encoded(&document)
+}
+
+// addSnapshots adds the snapshots that a state lacks, or has of another attempt.
+func (p *Plugin) addSnapshots(document *yaml.Node, before writtenState, written map[int32]identity) error {
 	for id, each := range written {
 		if recorded := before.snapshot(id); recorded.lacks(before.hasActions()) == "" && !each.contradicts(recorded.snapshotState()) {
 			continue
@@ -93,17 +104,21 @@ func (p *Plugin) withSnapshots(content []byte, written map[int32]identity) ([]by
 		if err != nil {
 			continue // it is not a snapshot
 		}
-		if err := addSnapshot(&document, id, each, info.ModTime()); err != nil {
-			return nil, fmt.Errorf("encoding the installation state: %w", err)
+		if err := addSnapshot(document, id, each, info.ModTime()); err != nil {
+			return err
 		}
 	}
-	running, _ := p.booted() // none
-	activate(&document, running)
-	if root(&document) != nil && valueOf(valueOf(root(&document), "snapshotter"), "type") == nil && p.bootedKind() != "" {
-		snapshotter := mappingAt(root(&document), "snapshotter")
-		snapshotter.Content = append(snapshotter.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "type"}, &yaml.Node{Kind: yaml.ScalarNode, Value: p.bootedKind()})
+	return nil
+}
+
+// nameSnapshotter names the snapshotter of what runs in a state that names none: the CLI would take another one.
+func (p *Plugin) nameSnapshotter(document *yaml.Node) {
+	kind := p.bootedKind()
+	if root(document) == nil || kind == "" || valueOf(valueOf(root(document), "snapshotter"), "type") != nil {
+		return
 	}
-	return encoded(&document)
+	snapshotter := mappingAt(root(document), "snapshotter")
+	snapshotter.Content = append(snapshotter.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "type"}, &yaml.Node{Kind: yaml.ScalarNode, Value: kind})
 }
 
 // identities returns the identities of the running snapshot and of complete older ones. What is newer was not booted since it was written.

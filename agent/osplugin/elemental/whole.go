@@ -70,15 +70,23 @@ func incomplete(content []byte, kind string) string {
 	if found := state.Snapshotter.Type; kind == btrfs && found != btrfs || found != "" && found != btrfs && found != loopdevice {
 		return fmt.Sprintf("its snapshotter is %q", found)
 	}
-	if recovery := state.Partitions[recoveryPartition]; recovery != nil {
-		if recovery.Recovery == nil && recovery.Label == "" {
-			return "its recovery partition has no content"
-		}
-		if why := recovery.Recovery.lacks(false); recovery.Recovery != nil && why != "" {
-			return "its recovery system has " + why
-		}
+	if why := state.Partitions[recoveryPartition].lacksRecovery(); why != "" {
+		return why
 	}
 	return state.lacksSnapshots()
+}
+
+func (p *writtenPartition) lacksRecovery() string {
+	switch {
+	case p == nil || p.Recovery == nil && p.Label != "":
+		return ""
+	case p.Recovery == nil:
+		return "its recovery partition has no content"
+	}
+	if why := p.Recovery.lacks(false); why != "" {
+		return "its recovery system has " + why
+	}
+	return ""
 }
 
 // lacksSnapshots: the snapshots are at the end of the file, the newest last.
