@@ -30,7 +30,7 @@ func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result
 	if blocker != "" {
 		message, after = blocker, o.pollUntold(stepDrain)
 	}
-	return sequence.Wait(after, "%s%s", message, o.overdue(stepDrain, o.options.Timeouts.Drain())), nil
+	return sequence.Wait(after, "%s%s", message, o.late(stepDrain, o.options.Timeouts.Drain(), helpsDrain)), nil
 }
 
 // readyForStorage says what is waited for before Pods that serve volumes are evicted: somebody has to detach those of the
@@ -64,7 +64,7 @@ func (r *Reconciler) detachVolumes(ctx context.Context, o *observation) (sequenc
 	if waitFor := slices.Concat(volumes, others); len(waitFor) > 0 {
 		// What residents have attached is not watched.
 		return sequence.Wait(poll(isWatched && len(others) == 0, pollPods), "waiting for volumes to be detached from Node %s: %s%s", o.node.Name,
-			strings.Join(waitFor, ", "), o.overdue(stepDetachVolumes, o.options.Timeouts.Drain())), nil
+			strings.Join(waitFor, ", "), o.late(stepDetachVolumes, o.options.Timeouts.Drain(), helpsVolumes)), nil
 	}
 	return sequence.Done(), o.workload.HoldResidents(ctx, o.attempt)
 }

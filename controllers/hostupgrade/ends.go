@@ -20,8 +20,9 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	var (
 		outcomeKnown = step{Name: "AwaitOutcome", Run: awaitOutcome}
 		takeBack     = step{Name: "TakeBack", Run: r.takeBack}
-		cancelMoves  = step{Name: "CancelEvacuation", Run: r.cancelEvacuation}
-		restoreVMs   = step{Name: stepRestoreVMs, Run: r.restoreVMsAtEnd}
+		cancelMoves  = deferred(step{Name: "CancelEvacuation", Run: r.cancelEvacuation})
+		restoreVMs   = deferred(step{Name: stepRestoreVMs, Run: r.restoreVMsAtEnd})
+		awaitVMs     = step{Name: "AwaitVirtualMachines", Run: awaitDeferred}
 		releaseNode  = step{Name: "ReleaseNode", Run: r.releaseNode}
 		keepUnlessOK = step{Name: "ReleaseNode", Run: r.releaseNodeAfterRollback}
 		remediation  = step{Name: "AllowRemediation", Run: r.releaseMachine}
@@ -37,15 +38,15 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	case infrav1.UpgradeSucceeded:
 		return []step{lift, releaseNode, approval, remediation, storage, outcomeKnown, slot}
 	case infrav1.UpgradeRolledBack:
-		return []step{quarantine, keepUnlessOK, restoreVMs, remediation, storage, outcomeKnown, slot}
+		return []step{quarantine, keepUnlessOK, restoreVMs, remediation, storage, outcomeKnown, slot, awaitVMs}
 	case infrav1.UpgradeFailed:
-		return []step{cancelMoves, releaseNode, restoreVMs, remediation, storage, outcomeKnown, slot}
+		return []step{cancelMoves, releaseNode, restoreVMs, remediation, storage, outcomeKnown, slot, awaitVMs}
 	case infrav1.UpgradeHostLost:
 		return []step{remediation, slotIfAsked, storage}
 	case infrav1.UpgradeSuperseded:
-		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, restoreVMs, approval, remediation, storage, awaitPlane, slot}
+		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, restoreVMs, approval, remediation, storage, awaitPlane, slot, awaitVMs}
 	default: // Aborted
-		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, restoreVMs, remediation, storage, slot}
+		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, restoreVMs, remediation, storage, slot, awaitVMs}
 	}
 }
 

@@ -44,7 +44,26 @@ func (r *Reconciler) evacuateVMs(ctx context.Context, o *observation) (sequence.
 		after = max(progress.After, o.pollUntold(stepEvacuateVMs))
 	}
 	return sequence.Wait(after, "%s%s", progress.Message,
-		o.overdue(stepEvacuateVMs, o.options.Timeouts.Evacuation())), nil
+		o.late(stepEvacuateVMs, o.options.Timeouts.Evacuation(), helpsEvacuation+stillThere(progress))), nil
+}
+
+// stillThere is the part of a message that names virtual machines that were to leave and have not; empty where the message does.
+func stillThere(progress workload.Progress) string {
+	names := []string{}
+	for _, vm := range progress.VirtualMachines {
+		if vm.Decision != infrav1.VMIgnore {
+			names = append(names, keyOf(vm)+" ("+vm.Reason+")")
+		}
+	}
+	if progress.Held || len(names) == 0 {
+		return ""
+	}
+	const named = 3
+	more := ""
+	if len(names) > named {
+		more, names = fmt.Sprintf(" and %d more", len(names)-named), names[:named]
+	}
+	return ": " + strings.Join(names, ", ") + more
 }
 
 func (r *Reconciler) evacuation(o *observation) workload.Evacuation {

@@ -93,7 +93,7 @@ func (o *observation) interrupted() (infrav1.UpgradePhase, string) {
 // unwanted says why nobody wants the attempt any more that can still be broken off, or why it never was what it says.
 func (o *observation) unwanted() (infrav1.UpgradePhase, string) {
 	switch {
-	case o.upgrade.Spec.Cancel:
+	case o.upgrade.Spec.Cancel && !o.settles():
 		return infrav1.UpgradeAborted, "aborted by spec.cancel: delete the ElementalHostUpgrade to try again"
 	case o.neverWanted():
 		return infrav1.UpgradeFailed, fmt.Sprintf("spec.osVersionManagement is an OS that nobody wants: "+
@@ -118,6 +118,10 @@ func (o *observation) goesOn() bool {
 // tooLate is the part of a message that says that a person's request comes too late to be followed.
 func (o *observation) tooLate() string {
 	switch {
+	case o.leftUnsettled != "":
+		return " (spec.cancel has ended: " + o.leftUnsettled + ")"
+	case o.upgrade.Spec.Cancel && o.settles():
+		return " (spec.cancel ends this once it has taken " + o.options.Timeouts.Settle().String() + ")"
 	case !o.goesOn():
 		return ""
 	case !o.upgrade.DeletionTimestamp.IsZero():

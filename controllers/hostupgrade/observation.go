@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
@@ -85,6 +86,10 @@ type observation struct {
 	drain *rancher.Drain
 	// excused is what was not healthy before the attempt and is not yet, as far as this reconcile has looked.
 	excused []infrav1.UnhealthyObject
+	// deferred is what the end of the attempt waits for last; nil if nothing.
+	deferred *sequence.Result
+	// leftUnsettled is what a user has not waited for any longer.
+	leftUnsettled string
 	// watched are the kinds that steps have asked to be woken by, see watchDrain.
 	watched []drainwatch.Kind
 }

@@ -59,9 +59,13 @@ func (r *Reconciler) cancelEvacuation(ctx context.Context, o *observation) (sequ
 	if o.machineLeaves() || o.workload == nil || o.node == nil || !o.evacuates() {
 		return sequence.Done(), nil
 	}
-	return o.undo(ctx, func(resident workload.Resident) (workload.Progress, error) {
+	result, err := o.undo(ctx, func(resident workload.Resident) (workload.Progress, error) {
 		return resident.Cancel(ctx, o.workload, r.evacuation(o))
 	})
+	if !result.IsDone() {
+		enter(&o.upgrade.Status, stepEvacuateVMs, o.now) // the cordon, which says so too, is removed next
+	}
+	return result, err
 }
 
 // evacuates reports whether this attempt may have begun to evacuate the node.

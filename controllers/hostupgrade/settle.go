@@ -16,23 +16,32 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
-// settle holds the slot until the node's storage is healthy again.
+// settle holds the slot until the node's storage is healthy again, or a user has ended that wait after its time-out.
 func (r *Reconciler) settle(ctx context.Context, o *observation) (sequence.Result, error) {
-	late := o.overdue(stepSettle, o.options.Timeouts.Settle())
-	isWatched := r.watchDrain(ctx, o, drainwatch.Volumes)
-	unattached, err := r.unattached(ctx, o)
-	if err != nil {
-		return sequence.Result{}, err
-	}
-	if len(unattached) > 0 {
-		return sequence.Wait(poll(isWatched, pollPods), "waiting for volumes to be attached to Node %s: %s%s",
-			o.node.Name, strings.Join(unattached, ", "), late), nil
-	}
-	waitFor, err := o.workload.Unsettled(ctx, o.node.Name, o.wentDown())
+	waitFor, after, err := r.unsettled(ctx, o)
 	if err != nil || waitFor == "" {
 		return sequence.Done(), err
 	}
-	return sequence.Wait(pollCluster, "%s%s", waitFor, late), nil
+	late := o.late(stepSettle, o.options.Timeouts.Settle(), helpsVolumes)
+	if o.upgrade.Spec.Cancel && late != "" {
+		o.leftUnsettled = waitFor
+		return sequence.Done(), nil
+	}
+	return sequence.Wait(after, "%s%s", waitFor, late), nil
+}
+
+// unsettled says what of the node's storage is waited for, and when to look again; empty if nothing is.
+func (r *Reconciler) unsettled(ctx context.Context, o *observation) (waitFor string, after time.Duration, err error) {
+	isWatched := r.watchDrain(ctx, o, drainwatch.Volumes)
+	unattached, err := r.unattached(ctx, o)
+	if err != nil {
+		return "", 0, err
+	}
+	if len(unattached) > 0 {
+		return "waiting for volumes to be attached to Node " + o.node.Name + ": " + strings.Join(unattached, ", "), poll(isWatched, pollPods), nil
+	}
+	waitFor, err = o.workload.Unsettled(ctx, o.node.Name, o.wentDown())
+	return waitFor, pollCluster, err
 }
 
 // wentDown is the moment from which on what fails is put down to this attempt: that of its cordon. An attempt that lost

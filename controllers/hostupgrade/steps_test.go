@@ -94,7 +94,7 @@ var _ = Describe("An upgrade", func() {
 		w.drive(ctx, nil)
 		w.clock.SetTime(w.clock.Now().Add(31 * time.Minute))
 		w.rest(ctx)
-		Expect(w.status(ctx).Message).To(HaveSuffix("pv-1 (for longer than 30m0s)"))
+		Expect(w.status(ctx).Message).To(ContainSubstring("pv-1 (for longer than 30m0s): see kubectl describe volumeattachments"))
 	})
 
 	It("goes on when a person approves it", func(ctx SpecContext) {

@@ -105,7 +105,7 @@ var _ = Describe("An upgrade of a node with virtual machines", Ordered, func() {
 		Expect(w.status(ctx).VirtualMachines).To(HaveExactElements(HaveField("Decision", infrav1.VMBlock)))
 		w.clock.SetTime(w.clock.Now().Add(61 * time.Minute))
 		w.rest(ctx)
-		Expect(w.status(ctx).Message).To(Equal(w.inWords(isLocal) + " (for longer than 1h0m0s)"))
+		Expect(w.status(ctx).Message).To(HavePrefix(w.inWords(isLocal) + " (for longer than 1h0m0s): migrate or stop what is left"))
 
 		By("a person who stops it")
 		change(ctx, w, "db", &kubevirtv1.VirtualMachine{}, func(vm *kubevirtv1.VirtualMachine) { vm.Spec.RunStrategy = new(halted) })

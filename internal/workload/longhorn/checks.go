@@ -77,8 +77,10 @@ type judgment struct {
 	holders []string
 }
 
-// isOnly reports whether no other node can hold a replica.
-func (j judgment) isOnly() bool { return len(j.holders) == 1 && j.holders[0] == j.node }
+// isOnly reports whether no other node can hold a replica of the volume.
+func (j judgment) isOnly(volume Volume) bool {
+	return len(j.holders) > 0 && slices.Equal(volume.places(j.holders), []string{j.node})
+}
 
 // goesDown warns that what uses a volume is down with the only node that can hold its replicas.
 func (j judgment) goesDown(object string) []infrav1.PreflightResult {
@@ -88,11 +90,11 @@ func (j judgment) goesDown(object string) []infrav1.PreflightResult {
 func (j judgment) degraded(volume Volume) []infrav1.PreflightResult {
 	object, others := "Volume/"+volume.String(), volume.healthyElsewhere(j.node)
 	switch {
-	case j.isOnly():
+	case j.isOnly(volume):
 		return j.goesDown(object)
 	case wantsTooMany(volume, j.holders) && len(others) > 0:
 		return workload.Warns(object, fmt.Sprintf("wants %d replicas and %d nodes can hold one: while Node %s is down, its data is on Node %s only",
-			volume.Wanted, len(j.holders), j.node, strings.Join(others, ", ")))
+			volume.Wanted, len(volume.places(j.holders)), j.node, strings.Join(others, ", ")))
 	}
 	return workload.Blocks(object, "is degraded and has a replica on Node "+j.node+": wait until Longhorn has rebuilt it, or take what uses it out of service")
 }
@@ -100,7 +102,7 @@ func (j judgment) degraded(volume Volume) []infrav1.PreflightResult {
 // single judges a volume that is meant to have one replica, and is in use.
 func (j judgment) single(volume Volume) []infrav1.PreflightResult {
 	object := "Volume/" + volume.String()
-	if j.isOnly() {
+	if j.isOnly(volume) {
 		return j.goesDown(object)
 	}
 	return workload.Blocks(object, "has its only replica on Node "+j.node+" and is in use: give it another replica, or stop what uses it")
@@ -112,7 +114,7 @@ func (j judgment) last(volume Volume) []infrav1.PreflightResult {
 	switch {
 	case !volume.InUse():
 		return workload.Warns(object, message+" and cannot be attached while that is down")
-	case j.isOnly():
+	case j.isOnly(volume):
 		return j.goesDown(object)
 	}
 	return workload.Blocks(object, message+": wait until Longhorn has rebuilt another, or stop what uses it")

@@ -72,6 +72,7 @@ var _ = DescribeTable("the check of volumes asks for no replica that no node can
 		"Warn: wants 3 replicas and 2 nodes can hold one", withVolume("n", "o"), wanted(3), degraded, holders("n", "o")),
 	Entry("two nodes, all replicas on one", []string{"n", "o"}, "Block: has its only healthy replica", withVolume("n", "n"), wanted(2)),
 	Entry("three nodes, three replicas wanted, two there", []string{"n", "o", "p"}, "Block: is degraded", withVolume("n", "o"), wanted(3), degraded),
+	Entry("two nodes, a replica on a third", []string{"n", "o"}, "Block: is degraded", withVolume("n", "o", "p"), degraded),
 	Entry("one node that Longhorn uses, another that goes down", []string{"n", "o"}, "Block: is degraded", withVolume("n"), wanted(2), degraded, holders("o")),
 )
 

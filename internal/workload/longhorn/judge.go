@@ -62,7 +62,19 @@ func (s *Snapshot) Unsettled(node string, since time.Time) []Volume {
 // wantsTooMany reports whether a volume wants more replicas than there are nodes that can hold one each, so that it stays degraded. Where no node is
 // known, it does not.
 func wantsTooMany(v Volume, holders []string) bool {
-	return len(holders) > 0 && v.Wanted > len(holders)
+	return len(holders) > 0 && v.Wanted > len(v.places(holders))
+}
+
+// places are the nodes that can hold a replica of the volume, by name: those of the holders, and those that have one.
+func (v Volume) places(holders []string) []string {
+	nodes := slices.Clone(holders)
+	for _, replica := range v.Replicas {
+		if replica.Node != "" {
+			nodes = append(nodes, replica.Node)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
 }
 
 // healthyElsewhere are the other nodes that have all of a volume's data, by name.
