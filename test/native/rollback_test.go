@@ -87,12 +87,13 @@ var _ = Describe("An upgrade that is rolled back", func() {
 	})
 
 	It("upgrades a host whose installation state was cut by a loss of power", func() {
+		const cut = `sed -i '/^            date: /{s/".*/"/;q}' ` + stateDir + `/state.yaml && tail -n1 ` + stateDir + `/state.yaml | grep -q 'date: "$'`
 		first := succeed("a1", "v2")
 		m.reboot() // with which it is copied
-		m.within("sed -i '/^        2:/q' " + stateDir + "/state.yaml && tail -n1 " + stateDir + "/state.yaml | grep -q '  2:$'")
+		m.within(cut)
 		m.reboot()
 		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(2)), HaveField("Digest", first)))
-		m.within("sed -i '/^        2:/q' " + stateDir + "/state.yaml && rm /var/lib/elemental/agent/state.yaml")
+		m.within(cut + " && rm /var/lib/elemental/agent/state.yaml")
 		digest := succeed("a2", "v3")
 		Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(3)), HaveField("Digest", digest)))
 		m.expectWhole("3", "2")

@@ -60,8 +60,7 @@ var (
 )
 
 // incomplete returns what an installation state lacks; empty if it is whole. The CLI writes the file in place, so that a loss of power can leave
-// any beginning of it, which it may decode: it ends abnormally at a snapshot or a recovery partition without content, after it has removed the
-// fallback. kind is the snapshotter of the running system; empty if unknown.
+// any beginning of it. Some of these decode, and the CLI was seen to remove the fallback and then to end abnormally. kind is the snapshotter of the running system; empty if unknown.
 func incomplete(content []byte, kind string) string {
 	state := writtenState{}
 	if err := yaml.Unmarshal(content, &state); err != nil {

@@ -20,24 +20,6 @@ func Cases(newHost func() Host) {
 	ended(func(u Upgrade) Outcome { return host.Upgrade(u) }, func() Disk { return host.Look() })
 	killed(func(u Upgrade) Outcome { return host.Upgrade(u) }, func() Disk { return host.Look() })
 
-	It("ends abnormally at a snapshot without content in state.yaml, when the new one is the default", func() {
-		host.CutRecord("        1:\n")
-		end := host.Upgrade(Upgrade{To: v2})
-		Expect(end.ExitCode).To(Equal(2))
-		Expect(end.Stderr).To(ContainSubstring("nil pointer dereference"))
-		got := host.Look()
-		Expect(got.Default).To(Equal("2/" + image))
-		Expect(got.Recorded).NotTo(HaveKey(2))
-	})
-
-	It("ends abnormally at a recovery partition without content in state.yaml, before it changes anything", func() {
-		host.CutRecord("recovery:\n    {}\n")
-		end := host.Upgrade(Upgrade{To: v2})
-		Expect(end.ExitCode).To(Equal(2))
-		Expect(end.Stderr).To(ContainSubstring("nil pointer dereference"))
-		Expect(host.Look().Snapshots).To(Equal(before().Snapshots))
-	})
-
 	It("begins without the state that it cannot decode", func() {
 		host.CutRecord("            date: \"")
 		end := host.Upgrade(Upgrade{To: v2})

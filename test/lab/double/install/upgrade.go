@@ -44,16 +44,12 @@ func (a *Action) Upgrade(ctx context.Context) (err error) {
 	return a.recordUpgrade(digest)
 }
 
-// load reads the installation state, without which the CLI begins if it cannot be decoded. Like the CLI it follows pointers that a file that ends
-// early does not set, and ends abnormally: here, and at a snapshot without content in recordUpgrade.
-// Source: elemental-toolkit v2.3.2, LoadInstallState and upgradeInstallStateYaml.
+// load reads the installation state, without which the CLI begins if it cannot be decoded.
+// Source: elemental-toolkit v2.3.2, LoadInstallState.
 func (a *Action) load() {
 	f, err := state.Read(a.Disk.State(disk.StateFile))
 	if err != nil {
 		f = &state.File{Snapshotter: state.LoopDevice()}
-	}
-	if f.Recovery != nil && f.Recovery.Label == "" {
-		_ = f.Recovery.Recovery.FS
 	}
 	a.recorded = f
 }
