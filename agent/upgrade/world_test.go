@@ -286,46 +286,6 @@ func (w *world) BootAlways(_ context.Context, id, bad int32) error {
 	})
 }
 
-func (w *world) Assess(ctx context.Context, question assess.Question) (verdict assess.Verdict, err error) {
-	w.seen = append(w.seen, question.Seen)
-	w.compares(question.Before)
-	err = w.boundary("assess", func() error {
-		if w.hangs {
-			w.hangs = false
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		verdict = assess.Verdict{State: assess.Good}
-		if len(w.verdicts) > 0 {
-			verdict, w.verdicts = w.verdicts[0], w.verdicts[1:]
-		}
-		return nil
-	})
-	return verdict, err
-}
-
-func (w *world) Check(_ context.Context, before assess.UnitStates) (verdict assess.Verdict, err error) {
-	w.compares(before)
-	err = w.boundary("check", func() error {
-		verdict = assess.Verdict{State: assess.Good}
-		if len(w.checks) > 0 {
-			verdict, w.checks = w.checks[0], w.checks[1:]
-		}
-		return nil
-	})
-	return verdict, err
-}
-
-func (w *world) BeforeUpgrade(context.Context) (assess.Verdict, error) {
-	verdict := assess.Verdict{State: assess.Good}
-	found := verdict
-	if w.refusal != "" {
-		found = assess.Verdict{State: assess.Bad, Reasons: []string{w.refusal}}
-	}
-	verdict.Include("pre-upgrade.d/10-backup", found, w.clock.Now())
-	return verdict, w.boundary("before upgrade", func() error { return nil })
-}
-
 func (w *world) Reboot(context.Context) error {
 	return w.boundary("reboot", func() error { w.reboot(); return errRebooted })
 }
