@@ -34,9 +34,6 @@ func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Resu
 	if why, err := r.stoppedNow(ctx, o); err != nil || why != "" {
 		return sequence.Wait(pollCluster, "ElementalHost %s is not triggered: %s", o.host.Name, why), err
 	}
-	if o.host.Status.OS.BootID == "" {
-		return sequence.Wait(pollHost, "ElementalHost %s is not triggered: it has not reported the boot that it is in", o.host.Name), nil
-	}
 	if err := r.forbidRemediation(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
@@ -68,6 +65,8 @@ func (r *Reconciler) stoppedNow(ctx context.Context, o *observation) (why string
 		return "Cluster " + o.upgrade.Spec.ClusterName + " is gone", nil
 	case ptr.Deref(cluster.Spec.Paused, false):
 		return "Cluster " + cluster.Name + " is paused", nil
+	case o.host.Status.OS.BootID == "":
+		return "it has not reported the boot that it is in", nil
 	}
 	closed, err := r.notOptedIn(ctx, o)
 	if err != nil || closed != "" {

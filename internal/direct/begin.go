@@ -52,14 +52,8 @@ func (p *pass) begin(ctx context.Context, next *Machine) (Result, error) {
 	if isWanted, err := p.isWantedNow(ctx); err != nil || !isWanted { // the cache lags behind, or the next reconcile rolls out something else
 		return Result{After: soon}, err
 	}
-	why := inTheWay(chain.Machine)
-	if why == "" {
-		if why, err = owner.RollsOut(ctx, p.Live, chain.Machine); err != nil {
-			return Result{}, err
-		}
-	}
-	if why != "" {
-		return p.waits(next, why), nil
+	if why, err := p.heldBy(ctx, chain.Machine); err != nil || why != "" {
+		return p.waits(next, why), err
 	}
 	if err := p.specify(ctx, chain.Elemental); err != nil {
 		return Result{}, err
@@ -72,6 +66,14 @@ func (p *pass) begin(ctx context.Context, next *Machine) (Result, error) {
 		return Result{After: soon}, nil
 	}
 	return p.create(ctx, upgrade, next.Owner)
+}
+
+// heldBy says why no attempt may start on a Machine: what is done to it, or what its owner rolls out.
+func (p *pass) heldBy(ctx context.Context, machine *clusterv1.Machine) (string, error) {
+	if why := inTheWay(machine); why != "" {
+		return why, nil
+	}
+	return owner.RollsOut(ctx, p.Live, machine)
 }
 
 // isWantedNow reports whether the template, read live, still has the OS that is rolled out.

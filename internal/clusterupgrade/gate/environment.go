@@ -151,7 +151,7 @@ func (costs) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 		cost += valuesOf(args[0]) + valuesOf(args[1])
 	case operators.In:
 		if list, isList := args[1].(traits.Lister); isList && !left {
-			cost += uint64(list.Size().(types.Int)) //nolint:gosec // a size is not negative
+			cost += uint64(list.Size().(types.Int))
 		} else if isList {
 			cost += valuesOf(list)
 		}
@@ -162,7 +162,7 @@ func (costs) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 }
 
 func valuesOf(value ref.Val) uint64 {
-	return uint64(valuesIn(value, maxCosts)) //nolint:gosec // a number of values is not negative
+	return uint64(valuesIn(value, maxCosts))
 }
 
 // isComposed reports whether a value may have others in it.

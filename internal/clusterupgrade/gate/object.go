@@ -61,7 +61,7 @@ func (a *account) read(ctx context.Context, object infrav1.GateObject) (self map
 	case mapping.Scope.Name() == meta.RESTScopeNameNamespace && object.Namespace == "":
 		why = fmt.Sprintf("set its object.namespace: objects of kind %s are in namespaces", kind.Kind)
 	default:
-		self, why, err = readOne(ctx, a, object, kind)
+		self, err = readOne(ctx, a, object, kind)
 	}
 	if err != nil {
 		why, err = a.unread(ctx, object, err)
@@ -72,13 +72,13 @@ func (a *account) read(ctx context.Context, object infrav1.GateObject) (self map
 // isSecret reports whether a resource is that of Secrets, in whatever group it is served. A kind does not say so: that resource is also found as "secret".
 func isSecret(of schema.GroupVersionResource) bool { return of.Resource == "secrets" }
 
-func readOne(ctx context.Context, as client.Reader, object infrav1.GateObject, kind schema.GroupVersionKind) (map[string]any, string, error) {
+func readOne(ctx context.Context, as client.Reader, object infrav1.GateObject, kind schema.GroupVersionKind) (map[string]any, error) {
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(kind)
 	if err := as.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: object.Name}, found); err != nil {
-		return nil, "", fmt.Errorf("reading %s: %w", described(object), err)
+		return nil, fmt.Errorf("reading %s: %w", described(object), err)
 	}
-	return found.Object, "", nil
+	return found.Object, nil
 }
 
 func readList(ctx context.Context, as client.Reader, object infrav1.GateObject, kind schema.GroupVersionKind) (map[string]any, string, error) {
