@@ -46,10 +46,7 @@ func (p *pass) begin(ctx context.Context, next *Machine) (Result, error) {
 		return Result{}, err
 	}
 	template := owner.DirectTemplate(chain.Elemental)
-	if template != owner.DirectTemplate(next.Elemental) { // the cache lags behind
-		return Result{After: soon}, nil
-	}
-	if isWanted, err := p.isWantedNow(ctx); err != nil || !isWanted { // the cache lags behind, or the next reconcile rolls out something else
+	if isWanted, err := p.isWantedNow(ctx, template, next); err != nil || !isWanted { // the cache lags behind, or the next reconcile rolls out something else
 		return Result{After: soon}, err
 	}
 	if why, err := p.heldBy(ctx, chain.Machine); err != nil || why != "" {
@@ -76,8 +73,12 @@ func (p *pass) heldBy(ctx context.Context, machine *clusterv1.Machine) (string, 
 	return owner.RollsOut(ctx, p.Live, machine)
 }
 
-// isWantedNow reports whether the template, read live, still has the OS that is rolled out.
-func (p *pass) isWantedNow(ctx context.Context) (bool, error) {
+// isWantedNow reports whether a machine is brought to the clone that the pass has seen, and the template, read live, still has the OS that is
+// rolled out.
+func (p *pass) isWantedNow(ctx context.Context, clone string, next *Machine) (bool, error) {
+	if clone != owner.DirectTemplate(next.Elemental) {
+		return false, nil
+	}
 	template, err := existing.Get(ctx, p.Live, &infrav1.ElementalMachineTemplate{}, p.of.Template.Namespace, p.of.Template.Name)
 	return template != nil && osversion.Same(osversion.OfTemplate(template), p.of.OS), err
 }
