@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
@@ -19,7 +20,7 @@ func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result
 		return sequence.Done(), err
 	}
 	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.Volumes)
-	drained, blocker, err := o.workload.Drain(ctx, o.cluster, o.machine, o.node, o.now, o.readyForStorage)
+	drained, blocker, err := o.workload.Drain(ctx, o.cluster, o.machine, o.node, r.leaving(o), func(ctx context.Context) (string, error) { return r.readyForStorage(ctx, o) })
 	if err != nil {
 		return sequence.Result{}, err
 	}
@@ -33,10 +34,15 @@ func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result
 	return sequence.Wait(after, "%s%s", message, o.late(stepDrain, o.options.Timeouts.Drain(), helpsDrain)), nil
 }
 
+// leaving is what was seen of what leaves the node.
+func (r *Reconciler) leaving(o *observation) workload.Leaving {
+	return workload.Leaving{Observed: &r.observed, Now: o.now}
+}
+
 // readyForStorage says what is waited for before Pods that serve volumes are evicted: somebody has to detach those of the
 // Pods that have gone. What serves them may hold data of the volumes too, which must not be made up for elsewhere.
-func (o *observation) readyForStorage(ctx context.Context) (waitFor string, err error) {
-	volumes, err := o.workload.AttachedVolumes(ctx, o.node, o.now)
+func (r *Reconciler) readyForStorage(ctx context.Context, o *observation) (waitFor string, err error) {
+	volumes, err := o.workload.AttachedVolumes(ctx, o.node, r.leaving(o))
 	if err != nil {
 		return "", err
 	}
@@ -53,7 +59,7 @@ func (r *Reconciler) detachVolumes(ctx context.Context, o *observation) (sequenc
 		return sequence.Done(), err
 	}
 	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.Volumes)
-	volumes, err := o.workload.AttachedVolumes(ctx, o.node, o.now)
+	volumes, err := o.workload.AttachedVolumes(ctx, o.node, r.leaving(o))
 	if err != nil {
 		return sequence.Result{}, err
 	}

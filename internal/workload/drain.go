@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -18,7 +17,7 @@ import (
 // Cluster API's own drain does. Pods that serve volumes go last, and not before beforeStorage finds nothing to
 // wait for. Blocker is empty while evictions merely take their time, and names what stands against them, or does not
 // end, otherwise. Pods that residents own are left out.
-func (c *Cluster) Drain(ctx context.Context, cluster *clusterv1.Cluster, machine *clusterv1.Machine, node *corev1.Node, now time.Time,
+func (c *Cluster) Drain(ctx context.Context, cluster *clusterv1.Cluster, machine *clusterv1.Machine, node *corev1.Node, leaving Leaving,
 	beforeStorage func(ctx context.Context) (waitFor string, err error),
 ) (drained bool, blocker string, err error) {
 	remote, err := c.drainable(ctx)
@@ -43,6 +42,6 @@ func (c *Cluster) Drain(ctx context.Context, cluster *clusterv1.Cluster, machine
 	if result.DrainCompleted() {
 		return true, "", nil
 	}
-	blocker, err = c.blocker(ctx, node, now, result)
+	blocker, err = c.blocker(ctx, node, leaving, result)
 	return false, blocker, err
 }

@@ -41,6 +41,7 @@ var _ = Describe("What does not leave a Node", func() {
 		w.addPod(ctx, "web-1", keptByFinalizer)
 		letGo(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web-1"}})
 		Expect(blocker(ctx)).To(BeEmpty(), "it may take its time")
+		blocker(ctx) // which sees that it is being deleted
 		w.late = 3 * time.Minute
 		Expect(blocker(ctx)).To(Equal("Pod " + w.namespace + "/web-1 is kept by finalizers " + finalizer + ": bring back what removes them, or " +
 			"kubectl --namespace " + w.namespace + " patch pod web-1" + release + "; 1 being deleted"))
@@ -49,6 +50,7 @@ var _ = Describe("What does not leave a Node", func() {
 	It("is named with the command that clears it: a Pod that its kubelet does not end", func(ctx SpecContext) {
 		w.addPod(ctx, "web-1", takesItsTime)
 		blocker(ctx)
+		blocker(ctx) // which sees that it is being deleted
 		w.late = 3 * time.Minute
 		force := "kubectl --namespace " + w.namespace + " delete pod web-1 --grace-period 0 --force"
 		Expect(blocker(ctx)).To(And(HavePrefix("Pod "+w.namespace+"/web-1 was to have ended and has not: "), ContainSubstring(force)))
@@ -64,6 +66,7 @@ var _ = Describe("What does not leave a Node", func() {
 			w.addPod(ctx, name, takesItsTime)
 		}
 		blocker(ctx)
+		blocker(ctx) // which sees that they are being deleted
 		w.late = 3 * time.Minute
 		Expect(blocker(ctx)).To(And(ContainSubstring("/web-3 was to have ended"), ContainSubstring("2 more have not ended in time"),
 			Not(ContainSubstring("web-4"))))
@@ -87,6 +90,7 @@ var _ = Describe("What does not leave a Node", func() {
 		Expect(server.Client.Patch(ctx, attachment, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["external-attacher/csi-test"]}}`)))).To(Succeed())
 		letGo(attachment)
 		Expect(server.Client.Delete(ctx, attachment)).To(Succeed())
+		Expect(w.attached(ctx)).To(HaveExactElements(ContainSubstring("detaching it fails")), "it may take its time")
 		w.late = 7 * time.Minute
 		Expect(w.attached(ctx)).To(HaveExactElements(name + " (CSI driver csi.test does not detach it: bring that back or, if it is gone for good, " +
 			"kubectl patch volumeattachment " + name + release + ")"))

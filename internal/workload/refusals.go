@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -30,12 +29,12 @@ const (
 )
 
 // blocker describes what refuses evictions, what was evicted and does not end, what else is under way, and nothing that changes while it goes on refusing.
-func (c *Cluster) blocker(ctx context.Context, node *corev1.Node, now time.Time, result drain.EvictionResult) (string, error) {
+func (c *Cluster) blocker(ctx context.Context, node *corev1.Node, leaving Leaving, result drain.EvictionResult) (string, error) {
 	causes, err := c.refusals(ctx, node.Name, result.PodsFailedEviction)
 	if err != nil {
 		return "", err
 	}
-	causes = append(causes, lingering(result.PodsDeletionTimestampSet, node, now)...)
+	causes = append(causes, lingering(result.PodsDeletionTimestampSet, node, leaving)...)
 	if len(causes) == 0 && len(result.PodsToWaitCompletedNow) == 0 {
 		return "", nil
 	}

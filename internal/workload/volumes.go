@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -20,7 +19,7 @@ import (
 
 // AttachedVolumes names the PersistentVolumes that are still attached to the Node, except those of
 // Pods that run there on: a drain leaves DaemonSet Pods, and their volumes, where they are. Of one that may never be detached it says why, and what helps.
-func (c *Cluster) AttachedVolumes(ctx context.Context, node *corev1.Node, now time.Time) ([]string, error) {
+func (c *Cluster) AttachedVolumes(ctx context.Context, node *corev1.Node, leaving Leaving) ([]string, error) {
 	attachments, err := c.attachments(ctx, node.Name)
 	if err != nil || len(attachments) == 0 {
 		return nil, err
@@ -29,7 +28,7 @@ func (c *Cluster) AttachedVolumes(ctx context.Context, node *corev1.Node, now ti
 	if err != nil {
 		return nil, err
 	}
-	inUse, kept := claimsInUse(pods), keptClaims(pods, node, now)
+	inUse, kept := claimsInUse(pods), keptClaims(pods, node, leaving)
 	attached := []string{}
 	for i := range attachments {
 		name := ptr.Deref(attachments[i].Spec.Source.PersistentVolumeName, "")
@@ -41,7 +40,7 @@ func (c *Cluster) AttachedVolumes(ctx context.Context, node *corev1.Node, now ti
 			return nil, err
 		}
 		if claim == "" || !inUse.Has(claim) {
-			attached = append(attached, name+cmp.Or(kept[claim], keptAttached(&attachments[i], now)))
+			attached = append(attached, name+cmp.Or(kept[claim], keptAttached(&attachments[i], leaving)))
 		}
 	}
 	slices.Sort(attached)
@@ -136,10 +135,10 @@ func claimsInUse(pods []corev1.Pod) sets.Set[string] {
 }
 
 // keptClaims are the parts of a message, by claim, that say which Pod keeps a volume by not ending.
-func keptClaims(pods []corev1.Pod, node *corev1.Node, now time.Time) map[string]string {
+func keptClaims(pods []corev1.Pod, node *corev1.Node, leaving Leaving) map[string]string {
 	kept := map[string]string{}
 	for i := range pods {
-		if why := Lingers(&pods[i], node, now); why != "" {
+		if why := Lingers(&pods[i], node, leaving); why != "" {
 			for _, claim := range claimsOf(&pods[i]) {
 				kept[claim] = " (" + why + ")"
 			}

@@ -19,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
@@ -31,15 +32,18 @@ type world struct {
 	// beforeStorage is what is waited for before Pods that serve volumes are evicted.
 	beforeStorage string
 	// late is how much later it is than the API server says.
-	late time.Duration
+	late     time.Duration
+	observed observed.Changes
 }
 
-func (w *world) now() time.Time { return time.Now().Add(w.late) }
+func (w *world) leaving() workload.Leaving {
+	return workload.Leaving{Observed: &w.observed, Now: time.Now().Add(w.late)}
+}
 
 // attached are the volumes that are waited for before the Node goes down.
 func (w *world) attached(ctx context.Context) []string {
 	GinkgoHelper()
-	volumes, err := w.cluster.AttachedVolumes(ctx, w.readNode(ctx), w.now())
+	volumes, err := w.cluster.AttachedVolumes(ctx, w.readNode(ctx), w.leaving())
 	Expect(err).NotTo(HaveOccurred())
 	return volumes
 }
@@ -75,7 +79,7 @@ func (w *world) drain(ctx context.Context) (drained bool, blocker string) {
 	GinkgoHelper()
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "m"}}
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
-	drained, blocker, err := w.cluster.Drain(ctx, cluster, machine, w.readNode(ctx), w.now(), func(context.Context) (string, error) {
+	drained, blocker, err := w.cluster.Drain(ctx, cluster, machine, w.readNode(ctx), w.leaving(), func(context.Context) (string, error) {
 		return w.beforeStorage, nil
 	})
 	Expect(err).NotTo(HaveOccurred())

@@ -378,7 +378,8 @@ var _ = Describe("What may never leave a Node", func() {
 			w.leaveLauncher(ctx, "a")
 		})
 		evacuation := w.evacuation(ctx)
-		for late, named := range map[time.Duration]bool{0: false, time.Hour: true} {
+		for _, late := range []time.Duration{0, time.Hour} { // when it is seen first, and later
+			named := late > 0
 			evacuation.Now = time.Now().Add(late)
 			progress, err := kubevirt.Evacuate(ctx, evacuation)
 			Expect(err).NotTo(HaveOccurred())

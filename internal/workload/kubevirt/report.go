@@ -61,7 +61,7 @@ func (p *pass) stuck() string {
 		if pod.Spec.NodeName != p.Node.Name || pod.Labels[kubevirtv1.AppLabel] != launcher {
 			continue
 		}
-		if why := workload.Lingers(pod, p.Node, p.Now); why != "" {
+		if why := workload.Lingers(pod, p.Node, p.leaving()); why != "" {
 			found = append(found, why)
 		}
 	}
@@ -73,17 +73,16 @@ func (p *pass) stuck() string {
 
 // lingers says of an instance that is being deleted why it has not gone; empty while its guest may take its time.
 func (p *pass) lingers(vmi *kubevirtv1.VirtualMachineInstance) string {
-	if vmi.DeletionTimestamp.IsZero() {
-		return ""
-	}
 	grace := time.Duration(ptr.Deref(vmi.Spec.TerminationGracePeriodSeconds, 0)) * time.Second
-	if p.Now.Sub(vmi.DeletionTimestamp.Time) < grace+stopsWithin {
+	if p.leaving().For(vmi) < grace+stopsWithin {
 		return ""
 	}
 	return fmt.Sprintf("VirtualMachineInstance %s was to have ended and has not: bring virt-handler of Node %s back or, once its guest is off, "+
 		`kubectl --namespace %s patch vmi %s --type merge --patch '{"metadata":{"finalizers":null}}'`,
 		keyOf(vmi), p.Node.Name, vmi.Namespace, vmi.Name)
 }
+
+func (p *pass) leaving() workload.Leaving { return workload.Leaving{Observed: p.Observed, Now: p.Now} }
 
 func (p *pass) with(wanted infrav1.VMDecision) []Decision {
 	found := []Decision{}
