@@ -60,3 +60,38 @@ var _ = It("security.md has a row for every right of the manager, with why it ha
 	}
 	Expect(rows).To(Equal(rights(role)))
 })
+
+// granted are the verbs of each resource that the account of a workload cluster has.
+func granted() map[string][]string {
+	GinkgoHelper()
+	role := &rbacv1.ClusterRole{}
+	text, _, _ := strings.Cut(page("../config/workload/role.yaml"), "\n---\n")
+	Expect(yaml.UnmarshalStrict([]byte(text), role)).To(Succeed())
+	verbs := map[string][]string{}
+	for _, rule := range role.Rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				name := qualified(group, resource)
+				verbs[name] = append(verbs[name], rule.Verbs...)
+			}
+		}
+	}
+	return verbs
+}
+
+var _ = Describe("The account of config/workload may", func() {
+	It("list each kind of Longhorn that is read", func() {
+		source := page("../internal/workload/longhorn/read.go") + page("../internal/workload/longhorn/replenishment.go")
+		kinds := regexp.MustCompile(`list\(ctx, in, "(\w+)"|Kind: "(\w+)"`).FindAllStringSubmatch(source, -1)
+		Expect(len(kinds)).To(BeNumerically(">=", 5))
+		for _, kind := range kinds {
+			resource := strings.ToLower(kind[1]+kind[2]) + "s.longhorn.io"
+			Expect(granted()[resource]).To(ContainElement("list"), resource)
+		}
+	})
+
+	It("read the Leases of a control plane's kubelets, one by one", func() {
+		Expect(page("../internal/preflight/leases.go")).To(ContainSubstring("existing.Get(ctx, from.Workload.Live(), &coordinationv1.Lease{}"))
+		Expect(granted()["leases.coordination.k8s.io"]).To(Equal([]string{"get"}))
+	})
+})
