@@ -19,7 +19,7 @@ func (r *Reconciler) cordon(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.Done(), nil
 	}
 	if isNew, err := r.recordUnhealthy(ctx, o); err != nil || isNew {
-		return sequence.Wait(soon, "Node %s is not cordoned before it is recorded what is not healthy on it: %s",
+		return sequence.Wait(soon, "recording what is not healthy on Node %s, before it is cordoned: %s",
 			o.node.Name, workload.DescribeUnhealthy(o.upgrade.Status.UnhealthyBefore)), err
 	}
 	if err := r.blockMove(ctx, o); err != nil {
