@@ -351,3 +351,26 @@ var _ = DescribeTable("An Event of a step", func(step string, told bool, changes
 	Entry("tells of that, too, if a check blocks", stepPreflight, true, blockedBy("NodeReady")),
 	Entry("is not repeated", stepDrain, false, func(status *infrav1.ElementalHostUpgradeStatus) { status.Step = stepDrain }),
 )
+
+var _ = DescribeTable("An end cancels the evacuation of its node", func(expected bool, changes ...func(*observation)) {
+	Expect(typical(changes...).evacuates()).To(Equal(expected))
+},
+	Entry("not before there was one", false),
+	Entry("that may have begun: the node is cordoned", true, cordonedByUs),
+	Entry("that has begun", true, evacuated(nil)),
+	Entry("that is over, while the node is cordoned", true, evacuated(&metav1.Time{Time: noon}), cordonedByUs),
+	Entry("not again once the node is released: it is evacuated for others", false, evacuated(&metav1.Time{Time: noon})),
+	Entry("not that of another attempt", false, evacuated(nil), func(o *observation) { o.rival = &infrav1.ElementalHostUpgrade{} }),
+)
+
+func cordonedByUs(o *observation) {
+	o.node.Spec.Unschedulable = true
+	o.node.Annotations = map[string]string{infrav1.CordonedByAnnotation: o.attempt}
+}
+
+// evacuated has step EvacuateVMs begun, and ended if there is a time.
+func evacuated(ended *metav1.Time) func(*observation) {
+	return func(o *observation) {
+		o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepEvacuateVMs, StartedAt: metav1.Time{Time: noon}, FinishedAt: ended}}
+	}
+}

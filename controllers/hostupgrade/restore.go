@@ -62,15 +62,23 @@ func (r *Reconciler) cancelEvacuation(ctx context.Context, o *observation) (sequ
 	result, err := o.undo(ctx, func(resident workload.Resident) (workload.Progress, error) {
 		return resident.Cancel(ctx, o.workload, r.evacuation(o))
 	})
-	if !result.IsDone() {
+	switch {
+	case err != nil:
+	case !result.IsDone():
 		enter(&o.upgrade.Status, stepEvacuateVMs, o.now) // the cordon, which says so too, is removed next
+	case attempts.HasEntered(o.upgrade, stepEvacuateVMs):
+		leave(&o.upgrade.Status, stepEvacuateVMs, o.now)
 	}
 	return result, err
 }
 
-// evacuates reports whether this attempt may have begun to evacuate the node.
+// evacuates reports whether this attempt may have begun to evacuate the node, and has not ended that. Once the cordon is removed too, others may
+// evacuate the node for as long as the attempt waits for something else.
 func (o *observation) evacuates() bool {
-	return o.ownsNode() && (attempts.HasEntered(o.upgrade, stepEvacuateVMs) || workload.CordonedBy(o.node) == o.attempt)
+	isEvacuating := slices.ContainsFunc(o.upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool {
+		return s.Name == stepEvacuateVMs && s.FinishedAt == nil
+	})
+	return o.ownsNode() && (isEvacuating || workload.CordonedBy(o.node) == o.attempt)
 }
 
 // undo does one pass for each resident of the node.
