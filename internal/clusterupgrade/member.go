@@ -121,7 +121,7 @@ func (r *reading) measure(member *Member, last *infrav1.ElementalHostUpgrade) {
 	}
 }
 
-// stateOf an attempt that has not ended. Its slot is given back just before its end is recorded.
+// stateOf an attempt that has not ended. Its slot is given back just before its end is recorded, unless its virtual machines cannot be started again.
 func (r *reading) stateOf(attempt *infrav1.ElementalHostUpgrade) State {
 	hasSlot := slices.ContainsFunc(r.slots, func(s infrav1.UpgradeSlot) bool { return s.Attempt == attempts.ID(attempt) })
 	switch {

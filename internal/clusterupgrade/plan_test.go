@@ -178,7 +178,7 @@ var _ = Describe("Whether a node may begin", func() {
 		Entry("a second canary", plan([]clusterupgrade.Pool{pool("a", "a", begun, waiting)}, canary...), "a-2", "stage a (nodes: 1) has its nodes"),
 		Entry("a second canary, while the first is not known to run the OS", plan([]clusterupgrade.Pool{pool("a", "a", ended, waiting)}, canary...), "a-2", "stage a (nodes: 1) has its nodes"),
 		Entry("while it is not known how another one ended", plan([]clusterupgrade.Pool{pool("a", "a", ending, waiting)}), "a-2",
-			"how ElementalHostUpgrade begun-a-1 ended is being recorded"),
+			"how ElementalHostUpgrade begun-a-1 ended is being recorded: see its message if that lasts"),
 		Entry("after a canary of which another node is in work", plan([]clusterupgrade.Pool{pool("a", "a", done, begun), pool("b", "b", waiting)}, stage(1, 0, "a"), stage(0, 0, "*")), "b-1", ""),
 		Entry("of a pool after one that has no Machines", plan([]clusterupgrade.Pool{pool("b", "b", waiting)}, stage(0, 0, "a"), stage(0, 0, "b")), "b-1",
 			"it is at stage a, to which this node does not belong"),
@@ -218,6 +218,16 @@ var _ = Describe("Whether a node may begin", func() {
 		Entry("deleted", func(u *infrav1.ElementalClusterUpgrade) { u.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) }, "it is cancelled"),
 	)
 })
+
+var _ = DescribeTable("What an upgrade waits for is", func(state clusterupgrade.State, expected string) {
+	of := pool("a", "a", state, waiting)
+	of.Members[0].Attempt.Status.Message = "VirtualMachine edge/db cannot be started again (ending as Aborted)"
+	Expect(plan([]clusterupgrade.Pool{of}).Message(noon)).To(Equal(expected))
+},
+	Entry("the step of a node in work", begun, "node a-1 is at Drain (7/14)"),
+	Entry("what keeps an attempt from its end, which has given its slot back", ending,
+		"node a-1: VirtualMachine edge/db cannot be started again (ending as Aborted)"),
+)
 
 var _ = Describe("The nodes that an upgrade is for", func() {
 	DescribeTable("are counted once", func(p *clusterupgrade.Plan, nodes, ready int) {

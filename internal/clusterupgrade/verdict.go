@@ -109,7 +109,7 @@ func (p *Plan) stopped() string {
 	}
 	for _, member := range p.Members() {
 		if member.State == Ending {
-			return "how ElementalHostUpgrade " + member.Attempt.Name + " ended is being recorded"
+			return "how ElementalHostUpgrade " + member.Attempt.Name + " ended is being recorded: see its message if that lasts"
 		}
 	}
 	return ""
@@ -175,6 +175,8 @@ func (p *Plan) Message(now time.Time) string {
 func (s Stage) told() (working, waiting []string) {
 	for _, member := range s.Members() {
 		switch {
+		case member.State == Ending && member.Attempt.Status.Message != "": // it may wait for a user
+			working = append(working, fmt.Sprintf("node %s: %s", member.Node(), member.Attempt.Status.Message))
 		case member.State == Begun || member.State == Ending:
 			working = append(working, fmt.Sprintf("node %s is at %s", member.Node(), member.Attempt.Status.Position()))
 		case member.State == Waiting && member.Attempt != nil && !member.Attempt.PhaseNow().IsEnd() && member.Attempt.Status.Message != "":
