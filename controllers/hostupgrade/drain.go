@@ -20,7 +20,8 @@ func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result
 		return sequence.Done(), err
 	}
 	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.Volumes)
-	drained, blocker, err := o.workload.Drain(ctx, o.cluster, o.machine, o.node, r.leaving(o), func(ctx context.Context) (string, error) { return r.readyForStorage(ctx, o) })
+	readyForStorage := func(ctx context.Context) (string, error) { return r.readyForStorage(ctx, o) }
+	drained, blocker, err := o.workload.Drain(ctx, o.cluster, o.machine, o.node, r.leaving(o), readyForStorage)
 	if err != nil {
 		return sequence.Result{}, err
 	}
