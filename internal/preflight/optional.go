@@ -50,6 +50,8 @@ type optional struct {
 	cluster client.ObjectKey
 	absent  *absence
 	now     time.Time
+	// notReady is how many Nodes are not.
+	notReady int
 	// residents are looked for, too.
 	residents []workload.Resident
 }

@@ -69,7 +69,7 @@ func (r *Reader) Read(ctx context.Context, from Sources) (*Snapshot, error) {
 	if err := readOutages(ctx, from.View, s); err != nil {
 		return nil, err
 	}
-	s.Services, err = r.services(ctx, from)
+	s.Services, err = r.services(ctx, from, s.Nodes)
 	return s, err
 }
 

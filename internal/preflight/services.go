@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -59,9 +60,14 @@ func (r *recent) reading(cluster client.ObjectKey, now time.Time) *reading {
 }
 
 // services of a cluster, as old as they may be.
-func (r *Reader) services(ctx context.Context, from Sources) (Services, error) {
+func (r *Reader) services(ctx context.Context, from Sources, nodes []corev1.Node) (Services, error) {
 	cluster := client.ObjectKeyFromObject(from.Cluster)
 	in := &optional{Asking: workload.Asking{Client: from.Workload.Live()}, cluster: cluster, absent: &r.absent, now: from.Now, residents: from.Workload.Residents()}
+	for i := range nodes {
+		if !workload.IsReady(&nodes[i]) {
+			in.notReady++
+		}
+	}
 	last := r.recent.reading(cluster, from.Now)
 	if err := last.lock.Acquire(ctx, 1); err != nil {
 		return Services{}, fmt.Errorf("waiting for others to look at the workload cluster: %w", err)
@@ -97,7 +103,7 @@ func readResidents(ctx context.Context, in *optional, s *Services) error {
 }
 
 func readUnhealthy(ctx context.Context, in *optional, s *Services) (err error) {
-	s.Unhealthy, err = workload.UnhealthyOnNodes(ctx, in, in.now)
+	s.Unhealthy, err = workload.UnhealthyOnNodes(ctx, in, in.notReady, in.now)
 	return err
 }
 

@@ -104,11 +104,14 @@ var defects = map[string][]change{
 	"Paused": {func(_ *Snapshot, subject *Subject) {
 		subject.Machine.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 	}},
-	"Approved":        {func(_ *Snapshot, subject *Subject) { subject.Host.Spec.Approved = false }},
-	"Quarantine":      {digest, quarantined("sha256:new")},
-	"OtherAttempt":    {func(_ *Snapshot, subject *Subject) { subject.Rival = &infrav1.ElementalHostUpgrade{} }},
-	"OtherUpgrades":   {others()},
-	"NodeReady":       {notReady},
+	"Approved":      {func(_ *Snapshot, subject *Subject) { subject.Host.Spec.Approved = false }},
+	"Quarantine":    {digest, quarantined("sha256:new")},
+	"OtherAttempt":  {func(_ *Snapshot, subject *Subject) { subject.Rival = &infrav1.ElementalHostUpgrade{} }},
+	"OtherUpgrades": {others()},
+	"NodeReady":     {notReady},
+	"NodeHealth": {func(s *Snapshot, subject *Subject) {
+		s.Unhealthy = map[string][]infrav1.UnhealthyObject{subject.Node.Name: {{Kind: infrav1.UnhealthyDaemonSet, Namespace: "kube-system", Name: "cni"}}}
+	}},
 	"NodeSchedulable": {cordoned},
 	"Maintenance":     {ofNode(func(node *corev1.Node) { node.Annotations[harvesterMaintenance] = "running" })},
 	"OtherNodes": {func(s *Snapshot, _ *Subject) {
@@ -143,7 +146,7 @@ var defects = map[string][]change{
 // verdict of a check on its defect, in a cluster of a size: what a user can mend blocks, and what cannot be had there warns.
 func verdictOf(check string, nodes int, isControlPlane bool) infrav1.PreflightVerdict {
 	switch {
-	case check == "KubeletVersion", check == "OtherNodes" && nodes == 1, check == "Volumes" && nodes == 1:
+	case check == "KubeletVersion", check == "NodeHealth", check == "OtherNodes" && nodes == 1, check == "Volumes" && nodes == 1:
 		return infrav1.PreflightWarn
 	case check == "ControlPlaneQuorum" && !isControlPlane:
 		return infrav1.PreflightPass

@@ -50,11 +50,11 @@ func (c *Cluster) Unhealthy(ctx context.Context, node *corev1.Node, now time.Tim
 	return sorted(found), nil
 }
 
-// UnhealthyOnNodes is the same for all Nodes, by their names, without the Nodes themselves. It lists Pods only of DaemonSets that say that some
-// are not Ready.
-func UnhealthyOnNodes(ctx context.Context, reader client.Reader, now time.Time) (map[string][]infrav1.UnhealthyObject, error) {
+// UnhealthyOnNodes is the same for all Nodes, by their names, without the Nodes themselves. It lists Pods only of DaemonSets with more Pods that
+// are not Ready than Nodes that are not: while a Node reboots, each DaemonSet has one.
+func UnhealthyOnNodes(ctx context.Context, reader client.Reader, notReady int, now time.Time) (map[string][]infrav1.UnhealthyObject, error) {
 	found := map[string][]infrav1.UnhealthyObject{}
-	if err := addDaemonSets(ctx, reader, now, found); err != nil {
+	if err := addDaemonSets(ctx, reader, notReady, now, found); err != nil {
 		return nil, err
 	}
 	attachments := &storagev1.VolumeAttachmentList{}
@@ -72,14 +72,14 @@ func UnhealthyOnNodes(ctx context.Context, reader client.Reader, now time.Time) 
 	return found, nil
 }
 
-func addDaemonSets(ctx context.Context, reader client.Reader, now time.Time, found map[string][]infrav1.UnhealthyObject) error {
+func addDaemonSets(ctx context.Context, reader client.Reader, notReady int, now time.Time, found map[string][]infrav1.UnhealthyObject) error {
 	sets := &appsv1.DaemonSetList{}
 	if err := reader.List(ctx, sets); err != nil {
 		return fmt.Errorf("listing DaemonSets: %w", err)
 	}
 	for i := range sets.Items {
 		set := &sets.Items[i]
-		if set.Status.NumberReady >= set.Status.DesiredNumberScheduled {
+		if int(set.Status.DesiredNumberScheduled-set.Status.NumberReady) <= notReady {
 			continue
 		}
 		pods, err := podsOf(ctx, reader, set)

@@ -75,13 +75,17 @@ var _ = Describe("What is not healthy on a Node", func() {
 		volume := workload.UnhealthyVolume(w.namespace + "-pv-1")
 
 		Expect(w.cluster.Unhealthy(ctx, w.readNode(ctx), now)).To(HaveExactElements(set("broken"), set("late"), volume))
-		found, err := workload.UnhealthyOnNodes(ctx, server.Client, now)
+		found, err := workload.UnhealthyOnNodes(ctx, server.Client, 0, now)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found[w.node]).To(HaveExactElements(set("broken"), volume), "the Pods of a DaemonSet that says that all are Ready are not listed")
 
+		found, err = workload.UnhealthyOnNodes(ctx, server.Client, 1, now)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found[w.node]).To(HaveExactElements(volume), "nor those of one that has no more of them than Nodes that are not Ready")
+
 		before := time.Now()
 		Expect(w.cluster.Unhealthy(ctx, w.readNode(ctx), before)).NotTo(ContainElement(volume), "it was made just now")
-		found, err = workload.UnhealthyOnNodes(ctx, server.Client, before)
+		found, err = workload.UnhealthyOnNodes(ctx, server.Client, 0, before)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found[w.node]).To(BeEmpty())
 	})
