@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -41,6 +43,9 @@ func checkVolumes(s *Snapshot, q workload.Question) []infrav1.PreflightResult {
 	node := q.Node.Name
 	degraded, single := s.DegradedOn(node), s.SingleReplicaOn(node)
 	judging := judgment{node: node, holders: s.holders(q)}
+	if !q.Admitted { // one that has its slot would wait for one that waits for it
+		judging.down = q.Upgrading
+	}
 	found := []infrav1.PreflightResult{}
 	for _, volume := range degraded {
 		found = append(found, judging.degraded(volume)...)
@@ -75,6 +80,8 @@ type judgment struct {
 	node string
 	// holders are the nodes that can hold replicas; none if that is not known.
 	holders []string
+	// down are the nodes that may go down meanwhile: their replicas do not count.
+	down sets.Set[string]
 }
 
 // isOnly reports whether no other node can hold a replica of the volume.
@@ -88,7 +95,8 @@ func (j judgment) goesDown(object string) []infrav1.PreflightResult {
 }
 
 func (j judgment) degraded(volume Volume) []infrav1.PreflightResult {
-	object, others := "Volume/"+volume.String(), volume.healthyElsewhere(j.node)
+	object := "Volume/" + volume.String()
+	others := slices.DeleteFunc(volume.healthyElsewhere(j.node), j.down.Has)
 	switch {
 	case j.isOnly(volume):
 		return j.goesDown(object)

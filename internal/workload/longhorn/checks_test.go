@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -74,6 +75,23 @@ var _ = DescribeTable("the check of volumes asks for no replica that no node can
 	Entry("three nodes, three replicas wanted, two there", []string{"n", "o", "p"}, "Block: is degraded", withVolume("n", "o"), wanted(3), degraded),
 	Entry("two nodes, a replica on a third", []string{"n", "o"}, "Block: is degraded", withVolume("n", "o", "p"), degraded),
 	Entry("one node that Longhorn uses, another that goes down", []string{"n", "o"}, "Block: is degraded", withVolume("n"), wanted(2), degraded, holders("o")),
+)
+
+var _ = DescribeTable("the check of volumes counts no data of a node that goes down, too", func(isAdmitted bool, expected string) {
+	s := &Snapshot{}
+	withVolume("n", "o")(s)
+	wanted(3)(s)
+	degraded(s)
+	q := workload.Question{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, Upgrading: sets.New("o"), Admitted: isAdmitted}
+	for _, name := range []string{"n", "o"} {
+		q.Nodes = append(q.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	found := checkVolumes(s, q)
+	Expect(found).To(HaveLen(1))
+	Expect(string(found[0].Verdict) + ": " + found[0].Message).To(HavePrefix(expected))
+},
+	Entry("before its slot is taken", false, "Block: is degraded"),
+	Entry("when both have theirs", true, "Warn: wants 3 replicas"),
 )
 
 const goesDown = "can have replicas on Node n only, and what uses it is down until that is back"
