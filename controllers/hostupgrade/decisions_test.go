@@ -161,6 +161,10 @@ var _ = DescribeTable("interrupted", func(expected infrav1.UpgradePhase, changes
 		func(o *observation) { o.upgrade.Spec.ImageURI = "oci://other" }),
 	Entry("what is wanted without a hash", infrav1.UpgradePhase(""), func(o *observation) { o.upgrade.Spec.OSVersionHash = "" }),
 	Entry("cancelled and superseded", infrav1.UpgradeAborted, cancelled, otherHash),
+	Entry("cancelled while a host that runs the image is to be triggered for its recovery system", infrav1.UpgradeAborted,
+		runsWanted, withRecovery, entered(stepTrigger), cancelled),
+	Entry("cancelled when a host has gone all the way, of which it tells nothing any more", infrav1.UpgradePhase(""),
+		runsWanted, withRecovery, entered(stepTrigger, stepReboot), cancelled),
 	Entry("the host is gone", infrav1.UpgradeAborted, noHost),
 	Entry("the host is being deleted", infrav1.UpgradeAborted, deletedHost),
 	Entry("the host is being deleted, too late", infrav1.UpgradePhase(""), labelled, deletedHost),
@@ -209,9 +213,8 @@ var _ = DescribeTable("firstStep", func(expected string, changes ...func(*observ
 	Entry("somebody else's trigger", stepPreflight, labelled, func(o *observation) { o.host.Spec.Upgrade.Attempt = "manual-1" }),
 	Entry("the image runs already", stepAssess, runsWanted),
 	Entry("the image runs already, and the recovery system is wanted, too", stepPreflight, runsWanted, withRecovery),
-	Entry("the image and the recovery system were written before the attempt was moved", stepAssess, runsWanted, withRecovery, func(o *observation) {
-		o.upgrade.Status.Steps = append(o.upgrade.Status.Steps, infrav1.UpgradeStepStatus{Name: stepTrigger, StartedAt: metav1.NewTime(noon)})
-	}),
+	Entry("the image and the recovery system were written, and the host tells nothing of it any more", stepAssess, runsWanted, withRecovery, entered(stepTrigger, stepReboot)),
+	Entry("the image runs already, and the trigger of the recovery system is waited for, or was taken back", stepPreflight, runsWanted, withRecovery, entered(stepTrigger)),
 	Entry("another attempt has just booted the image", stepPreflight, runsWanted, func(o *observation) {
 		o.rival = &infrav1.ElementalHostUpgrade{}
 	}),
@@ -221,6 +224,15 @@ func runsWanted(o *observation) {
 	o.upgrade.Status.Digest = "sha256:new"
 	o.host.Status.OS.Digest, o.host.Status.OS.ImageURI = "sha256:new", "oci://new"
 	o.upgrade.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"new"}`)}}
+}
+
+// entered is an attempt that has stopped at steps.
+func entered(steps ...string) func(*observation) {
+	return func(o *observation) {
+		for _, name := range steps {
+			enter(&o.upgrade.Status, name, noon)
+		}
+	}
 }
 
 func withRecovery(o *observation) {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/util"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -132,6 +133,12 @@ func (o *observation) mayBeUnheard() time.Duration {
 func (o *observation) hasNothingToDo() bool {
 	return o.host != nil && o.rival == nil && o.digest() != "" && o.host.Status.OS.Digest == o.digest() &&
 		hoststate.Runs(o.host, o.upgrade.Spec.OSVersionManagement) == hoststate.MatchSame
+}
+
+// wentUnheard reports whether a host runs what it was triggered for, and tells nothing of it any more. A trigger that was taken back is none: the
+// host may have run the image before, and lack what else the attempt asks for.
+func (o *observation) wentUnheard() bool {
+	return attempts.HasEntered(o.upgrade, stepReboot) && o.hasNothingToDo()
 }
 
 // digest is the one the host was asked for, once it has been told to go, and before that the one that the upgrade of the cluster, or

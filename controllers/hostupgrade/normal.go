@@ -112,7 +112,7 @@ func (o *observation) unwanted() (infrav1.UpgradePhase, string) {
 // goesOn reports whether the attempt is carried on whatever is wanted by now: it cannot be broken off, or
 // the host went all the way while nobody was there to ask it how it went, and its node is being assessed.
 func (o *observation) goesOn() bool {
-	return o.mustFinish() || o.recordedTrigger() && o.hasNothingToDo() && !o.isLateToAssess()
+	return o.mustFinish() || o.wentUnheard() && !o.isLateToAssess()
 }
 
 // tooLate is the part of a message that says that a person's request comes too late to be followed.

@@ -102,7 +102,7 @@ func firstStep(steps []step, o *observation) int {
 	switch {
 	case o.triggered():
 		first = stepReboot
-	case o.hasNothingToDo() && (o.recordedTrigger() || osversion.IsImageOnly(o.upgrade.Spec.OSVersionManagement)):
+	case o.wentUnheard(), o.hasNothingToDo() && osversion.IsImageOnly(o.upgrade.Spec.OSVersionManagement):
 		// Of an OS that is more than its image only the host tells that it has it.
 		first = stepAssess
 	}
