@@ -18,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // nodeName is the Node of the Machine; the last known one when the Machine is gone.
@@ -70,9 +71,18 @@ func (o *observation) triggered() bool {
 // isVoid reports whether the trigger is for another boot than the one that the host is in, where it has not started: it was rebooted
 // meanwhile, or the management cluster was restored from a backup. Its node is not known to be drained.
 func (o *observation) isVoid() bool {
-	started := o.underway() || isHostEnd(o.hostReport().Phase)
-	return o.labelled() && !started && o.host.Status.OS.BootID != "" && !hoststate.Triggered(o.host)
+	return o.labelled() && !o.hasStarted() && o.host.Status.OS.BootID != "" && !hoststate.Triggered(o.host)
 }
+
+// isReopened reports whether the node of a host that was triggered, and is not known to have started, accepts Pods again, as where a backup was
+// restored in the same boot in which the attempt had ended. A node that is cordoned is drained, whoever has cordoned it. A host that is lost is
+// left to what ends that.
+func (o *observation) isReopened() bool {
+	return o.labelled() && !o.hasStarted() && !o.lost() && o.node != nil && !o.node.Spec.Unschedulable && !workload.IsMarked(o.node, o.attempt)
+}
+
+// hasStarted reports whether the host has begun what it was triggered for.
+func (o *observation) hasStarted() bool { return o.underway() || isHostEnd(o.hostReport().Phase) }
 
 // labelled reports whether the host carries this attempt and the trigger.
 func (o *observation) labelled() bool {

@@ -110,9 +110,16 @@ func forgetReboot(status *infrav1.ElementalHostUpgradeStatus) {
 	forget(status, stepAssess)
 }
 
-// dropVoidTrigger takes a void trigger back. The steps then run from the first one: what they had done may have been undone since.
+// dropVoidTrigger takes a trigger back that is void, or that a host has not followed whose node accepts Pods again. The steps then run from the
+// first one: what they had done may have been undone since.
 func (r *Reconciler) dropVoidTrigger(ctx context.Context, o *observation) error {
-	if !o.isVoid() {
+	why := ""
+	switch {
+	case o.isVoid():
+		why = "is not for the boot that it is in: its node"
+	case o.isReopened():
+		why = "is for a node that was uncordoned since: it"
+	default:
 		return nil
 	}
 	if err := r.patchHost(ctx, o, "taking the trigger from", func(host *infrav1.ElementalHost) {
@@ -123,7 +130,7 @@ func (r *Reconciler) dropVoidTrigger(ctx context.Context, o *observation) error 
 	}
 	forgetReboot(&o.upgrade.Status)
 	r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, stepTrigger,
-		"the trigger of ElementalHost %s is not for the boot that it is in: its node is drained again before it is triggered again", o.host.Name)
+		"the trigger of ElementalHost %s %s is drained again before it is triggered again", o.host.Name, why)
 	return nil
 }
 

@@ -75,6 +75,23 @@ var _ = Describe("A trigger that is for another boot", func() {
 		Expect(w.marks(ctx)).To(Equal(clean))
 	})
 
+	It("is renewed in the same boot where the node was uncordoned since, as where a restored backup had triggered the host", func(ctx SpecContext) {
+		w.changeNode(ctx, func(node *corev1.Node) {
+			node.Spec.Unschedulable = false
+			delete(node.Annotations, infrav1.CordonedByAnnotation)
+		})
+		guardPod(ctx, w)
+		w.drive(ctx, nil)
+		w.expectNotTriggered(ctx)
+		Expect(w.status(ctx).Position()).To(Equal("Drain (7/14)"))
+		Expect(w.marks(ctx)).To(And(HaveField("Unschedulable", BeTrue()), HaveField("CordonedBy", "ours")))
+		allowEviction(ctx, w)
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(clean))
+		Expect(w.agent.applied).To(HaveLen(1))
+		Expect(w.faults.triggers).To(HaveLen(2))
+	})
+
 	It("is renewed for a host that was lost, and has its time for the reboot again", func(ctx SpecContext) {
 		w.agent.silent = true
 		w.clock.SetTime(w.clock.Now().Add(31 * time.Minute))
