@@ -72,6 +72,16 @@ var _ = Describe("A clone of an ElementalMachineTemplate", func() {
 		}, ""),
 	)
 
+	It("is changed by Cluster API's dry run alone, after which a topology that has adopted it has another template", func(ctx SpecContext) {
+		made := clone(ctx)
+		made.Annotations[clusterv1.TopologyDryRunAnnotation] = ""
+		made.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2")
+		Expect(person.Update(ctx, made.DeepCopy(), client.DryRunAll)).To(Succeed())
+		expect(person.Update(ctx, made), elsewhere)
+		delete(made.Annotations, clusterv1.TopologyDryRunAnnotation)
+		expect(person.Update(ctx, made, client.DryRunAll), elsewhere)
+	})
+
 	It("reports its state, and is deleted", func(ctx SpecContext) {
 		made := clone(ctx)
 		made.Status.ImageURI = "oci://os:v1"

@@ -53,17 +53,20 @@ func (*MachineTemplate) ValidateCreate(_ context.Context, template *infrav1.Elem
 	return append(warnOfOS(nil, wanted), warnOfClone(template)...), invalid("ElementalMachineTemplate", template, validateTemplate(nil, template))
 }
 
-// ValidateUpdate rejects a change of anything except osVersionManagement. Dry runs of Cluster API's topology
+// ValidateUpdate rejects a change of anything except osVersionManagement, and each change of a clone. Dry runs of Cluster API's topology
 // controller are accepted, because it rotates the template if the dry run of a change succeeds.
 func (*MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
 	if !after.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
 	was, wanted := before.Spec.Template.Spec.OSVersionManagement, after.Spec.Template.Spec.OSVersionManagement
-	errs := append(validateTemplate(was, after), validateClone(before, after)...)
+	errs := validateTemplate(was, after)
 	dryRun, err := isTopologyDryRun(ctx, after)
 	if err != nil {
 		return nil, err
+	}
+	if !dryRun {
+		errs = append(errs, validateClone(before, after)...)
 	}
 	if !dryRun && !equality.Semantic.DeepEqual(immutablePart(before), immutablePart(after)) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "template", "spec"),
