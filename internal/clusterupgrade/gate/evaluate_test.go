@@ -15,7 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -255,3 +257,34 @@ var _ = Describe("The gates of an upgrade", func() {
 		})
 	})
 })
+
+// unanswered is a client whose look-ups of kinds fail.
+type unanswered struct {
+	client.Client
+	err error
+}
+
+func (u unanswered) RESTMapper() meta.RESTMapper { return failingMapper{err: u.err} }
+
+type failingMapper struct {
+	meta.RESTMapper
+	err error
+}
+
+func (f failingMapper) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
+	return nil, f.err
+}
+
+var _ = DescribeTable("A kind that cannot be looked up closes the gate, and ends no reconcile", func(ctx SpecContext, cause error, expected string) {
+	as := &account{Client: unanswered{err: cause}}
+	for _, object := range []infrav1.GateObject{{APIVersion: "example.com/v1", Kind: "Backup", Name: "last"}, {APIVersion: "example.com/v1", Kind: "Backup"}} {
+		_, why, err := as.read(ctx, object)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(why).To(HavePrefix(expected))
+	}
+},
+	Entry("since the API server does not answer", errors.New("dial tcp: i/o timeout"),
+		"the workload cluster does not answer whether it has kind Backup in example.com/v1, see the log of the manager"),
+	Entry("since what serves its group does not", apierrors.NewServiceUnavailable("down"), "reading "),
+	Entry("since there is none", &meta.NoKindMatchError{}, "the workload cluster has no kind Backup in example.com/v1"),
+)

@@ -53,7 +53,7 @@ func (a *account) read(ctx context.Context, object infrav1.GateObject) (self map
 	mapping, err := a.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("looking up kind %s: %w", kind.Kind, err)
+		return nil, a.unmapped(ctx, object, fmt.Errorf("looking up kind %s: %w", kind.Kind, err)), nil
 	case isSecret(mapping.Resource):
 		return nil, "Secrets are not read", nil
 	case object.Name == "":
@@ -122,6 +122,17 @@ func (a *account) unread(ctx context.Context, object infrav1.GateObject, err err
 		return fmt.Sprintf("reading %s failed: the API server answers %d, see the log of the manager", described(object), status.Status().Code), nil
 	}
 	return "", err
+}
+
+// unmapped says why it is not known which resource an object is. The error may be of the connection: unlike those of reads it is not marked so, and
+// would end the reconcile without a word on the gate.
+func (a *account) unmapped(ctx context.Context, object infrav1.GateObject, err error) string {
+	why, err := a.unread(ctx, object, err)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to look up what a gate is about")
+		return fmt.Sprintf("the workload cluster does not answer whether it has kind %s in %s, see the log of the manager", object.Kind, object.APIVersion)
+	}
+	return why
 }
 
 // verb that a ServiceAccount needs for an object.
