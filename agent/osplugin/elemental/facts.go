@@ -61,7 +61,7 @@ func (p *Plugin) Facts(context.Context) (facts osplugin.Facts, err error) {
 // Source: elemental-toolkit v2.3.2, pkg/action, upgradeInstallStateYaml.
 func (s installState) recoveryDigest() string {
 	recorded := s.Recovery.Recovery
-	if slices.Contains([]string{actionInstall, actionReset}, recorded.FromAction) {
+	if slices.Contains([]string{actionInstall, actionReset, actionBuildDisk}, recorded.FromAction) {
 		return recorded.Digest
 	}
 	attempt := recorded.Labels[correlationLabel]

@@ -61,6 +61,7 @@ var _ = Describe("Facts", func() {
 		Expect(r.plugin.Facts(ctx)).To(HaveField("RecoveryDigest", digest))
 	},
 		Entry("installed", "fromAction: install", "sha256:0"),
+		Entry("of a disk image", "fromAction: build-disk", "sha256:0"),
 		Entry("installed again", "fromAction: reset, labels: {correlationID: a1}", "sha256:0"),
 		Entry("upgraded with the former OS", "fromAction: upgrade, labels: {correlationID: a1}", "sha256:1"),
 		Entry("upgraded with the running OS", "fromAction: upgrade, labels: {correlationID: a2}", "sha256:2"),

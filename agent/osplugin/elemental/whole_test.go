@@ -5,6 +5,7 @@ package elemental_test
 
 import (
 	"context"
+	"regexp"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -60,6 +61,11 @@ state:
             date: "2026-11-02T03:04:05Z"
             fromAction: upgrade
 `
+
+// asDiskImage is a record as "elemental build-disk" makes it, without dates, instead of an installation.
+func asDiskImage(record string) string {
+	return regexp.MustCompile(`(?m)^ +date: .*\n( +)fromAction: install$`).ReplaceAllString(record, "${1}fromAction: build-disk")
+}
 
 // cuts are the ends of the record's lines, and places within them.
 var cuts = func() (all []int) {
@@ -180,7 +186,7 @@ var _ = Describe("The installation state", func() {
 		Entry("snapshots", record[strings.Index(record, "    snapshots:\n"):], ""),
 	)
 
-	DescribeTable("is whole as CLIs before v2.2.0 and installations without an image have written it", func(change func(string) string) {
+	DescribeTable("is whole as CLIs before v2.2.0, installations without an image and disk images have it", func(change func(string) string) {
 		Expect(r.plugin.Init(ctx)).To(Succeed())
 		changed := change(record)
 		Expect(changed).NotTo(Equal(record))
@@ -200,6 +206,11 @@ var _ = Describe("The installation state", func() {
 		}),
 		Entry("a tree for a source", func(all string) string {
 			return strings.ReplaceAll(strings.ReplaceAll(all, "oci://registry/os:v1", "dir:///run/rootfsbase"), "digest: "+oneDigest, "label: \"\"")
+		}),
+		Entry("a disk image that was upgraded", asDiskImage),
+		Entry("a disk image", func(all string) string {
+			all = strings.Replace(asDiskImage(all), "            fromAction: build-disk", "            active: true\n            fromAction: build-disk", 1)
+			return all[:strings.Index(all, "        2:\n")]
 		}),
 		Entry("no recovery system", func(all string) string {
 			return all[:strings.Index(all, "recovery:\n")] + all[strings.Index(all, "state:\n"):]
