@@ -98,7 +98,7 @@ func (s writtenState) lacksSnapshots() string {
 	ids := slices.Sorted(maps.Keys(partition.Snapshots))
 	for _, id := range ids {
 		newest := id == ids[len(ids)-1]
-		if why := partition.Snapshots[id].lacks(newest && s.hasActions()); why != "" {
+		if why := partition.Snapshots[id].lacks(newest && (s.hasActions() || s.isLabelled(id))); why != "" {
 			return fmt.Sprintf("its snapshot %d has %s", id, why)
 		}
 	}
@@ -124,19 +124,29 @@ func (s *writtenSystem) snapshotState() snapshotState {
 	return snapshotState{Source: s.Source, Digest: s.Digest, Active: s.Active, Labels: s.Labels}
 }
 
-// hasActions reports whether a CLI that records actions has written some of the state. Those before v2.2.0 do not.
+// hasActions reports whether a CLI that records actions has written the snapshots. Those before v2.2.0 do not. That such a CLI has upgraded the
+// recovery system says nothing of them: the snapshot that it wrote with it may be removed.
 func (s writtenState) hasActions() bool {
-	for _, partition := range s.Partitions {
-		if partition == nil {
-			continue
-		}
-		for _, each := range append(slices.Collect(maps.Values(partition.Snapshots)), partition.Recovery) {
-			if each != nil && each.FromAction != "" {
-				return true
-			}
-		}
+	if slices.Contains([]string{actionInstall, actionReset, actionBuildDisk}, s.recoveryAction()) {
+		return true
 	}
-	return false
+	partition := s.Partitions[statePartition]
+	return partition != nil && slices.ContainsFunc(slices.Collect(maps.Values(partition.Snapshots)), func(each *writtenSystem) bool {
+		return each != nil && each.FromAction != ""
+	})
+}
+
+// isLabelled reports whether a snapshot has labels in a state that a CLI which records actions has written: it writes them together.
+func (s writtenState) isLabelled(id int32) bool {
+	snapshot := s.snapshot(id)
+	return s.recoveryAction() != "" && snapshot != nil && len(snapshot.Labels) > 0
+}
+
+func (s writtenState) recoveryAction() string {
+	if partition := s.Partitions[recoveryPartition]; partition != nil && partition.Recovery != nil {
+		return partition.Recovery.FromAction
+	}
+	return ""
 }
 
 // lacks returns what is missing of a record of a system. The action, its last part, is required if acted is set.

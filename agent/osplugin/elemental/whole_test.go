@@ -62,6 +62,17 @@ state:
             fromAction: upgrade
 `
 
+// withoutActions is a record as CLIs before v2.2.0 have written it.
+func withoutActions(record string) string {
+	kept := ""
+	for line := range strings.Lines(record) {
+		if !strings.HasPrefix(line, "    ") || !strings.Contains(line, "date:") && !strings.Contains(line, "fromAction:") {
+			kept += line
+		}
+	}
+	return kept
+}
+
 // asDiskImage is a record as "elemental build-disk" makes it, without dates, instead of an installation.
 func asDiskImage(record string) string {
 	return regexp.MustCompile(`(?m)^ +date: .*\n( +)fromAction: install$`).ReplaceAllString(record, "${1}fromAction: build-disk")
@@ -194,15 +205,11 @@ var _ = Describe("The installation state", func() {
 		upgrade()
 		Expect(given).To(Equal(changed))
 	},
-		Entry("no dates and actions", func(all string) string {
-			lines := strings.SplitAfter(all, "\n")
-			kept := ""
-			for _, line := range lines {
-				if !strings.HasPrefix(line, "    ") || !strings.Contains(line, "date:") && !strings.Contains(line, "fromAction:") {
-					kept += line
-				}
-			}
-			return kept
+		Entry("no dates and actions", withoutActions),
+		Entry("no dates and actions of snapshots, beside a recovery system that was upgraded since", func(all string) string {
+			all = strings.Replace(withoutActions(all), "            labels:\n                correlationID: a0\n", "", 1)
+			return strings.Replace(all, "        fs: squashfs\n",
+				"        fs: squashfs\n        labels:\n            correlationID: a1\n        date: \"2026-11-03T03:04:05Z\"\n        fromAction: upgrade\n", 1)
 		}),
 		Entry("a tree for a source", func(all string) string {
 			return strings.ReplaceAll(strings.ReplaceAll(all, "oci://registry/os:v1", "dir:///run/rootfsbase"), "digest: "+oneDigest, "label: \"\"")
