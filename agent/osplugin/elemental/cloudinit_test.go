@@ -57,6 +57,15 @@ var _ = Describe("A cloud-config", func() {
 			base64.StdEncoding.EncodeToString([]byte("\n# User rules for x\nx ALL=(a) b\nx c\n\n# User rules for z\nz d\n"))),
 	)
 
+	DescribeTable("has no rules for a user without them", func(sudo string) {
+		config := "users: [{name: x, sudo: " + sudo + "}]"
+		Expect(r.plugin.Bootstrap(ctx, wire.Bootstrap{Format: "cloud-config", Config: config})).To(Succeed())
+		Expect(r.read("/oem/bootstrap-cloud-config.yaml")).NotTo(ContainSubstring("sudoers"))
+	},
+		Entry("null", "null"), Entry("false", "false"), Entry("False, as cloud-init documents it", "False"),
+		Entry("no", "no"), Entry("Off", "Off"), Entry("an empty text", "''"), Entry("an empty list", "[]"),
+	)
+
 	DescribeTable("names the owners of its files",
 		func(owner, expected string) {
 			config := fmt.Sprintf("write_files: [{path: /x, owner: %q}]", owner)

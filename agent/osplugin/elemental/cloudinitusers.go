@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -38,6 +39,9 @@ const (
 	// sudoersFile is the one that cloud-init writes.
 	sudoersFile = "/etc/sudoers.d/90-cloud-init-users"
 )
+
+// noRule are the values of sudo for none, in lower case. cloud-init reads YAML 1.1, where no and off are false, and its documentation has False.
+var noRule = []string{"", "false", "no", "off"}
 
 // addUsers decodes a list of users, or names with commas in between.
 func (d *userData) addUsers(users yaml.Node) error {
@@ -119,10 +123,10 @@ func (d *userData) addUser(user cloudInitUser, rules *strings.Builder) error {
 	return nil
 }
 
-// sudoRules decodes a rule, or a list of them; null and false are none.
+// sudoRules decodes a rule, or a list of them; null, false and an empty text are none.
 func sudoRules(node yaml.Node) ([]string, error) {
 	switch tag := node.ShortTag(); {
-	case tag == "" || tag == "!!null" || (tag == "!!bool" && node.Value == "false"):
+	case tag == "" || tag == "!!null" || node.Kind == yaml.ScalarNode && slices.Contains(noRule, strings.ToLower(node.Value)):
 		return nil, nil
 	case tag == "!!str":
 		return []string{node.Value}, nil
