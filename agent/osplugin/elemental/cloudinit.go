@@ -19,12 +19,21 @@ const cloudConfigHeader = "#cloud-config"
 type cloudInit struct {
 	Hostname string          `yaml:"hostname"`
 	Files    []cloudInitFile `yaml:"write_files"`
-	Users    yaml.Node       `yaml:"users"`
+	Users    resolved        `yaml:"users"`
 	Keys     []string        `yaml:"ssh_authorized_keys"`
-	BootCmd  []yaml.Node     `yaml:"bootcmd"`
-	RunCmd   []yaml.Node     `yaml:"runcmd"`
+	BootCmd  []resolved      `yaml:"bootcmd"`
+	RunCmd   []resolved      `yaml:"runcmd"`
 	// Rest are the unsupported keys.
 	Rest map[string]yaml.Node `yaml:",inline"`
+}
+
+// resolved is a value of any kind: what an alias stands for, which a yaml.Node in its place would not be.
+type resolved struct{ yaml.Node }
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (r *resolved) UnmarshalYAML(value *yaml.Node) error {
+	r.Node = *value
+	return nil
 }
 
 // userData is a cloud-config, decoded.
@@ -51,7 +60,7 @@ func convert(config string) (data userData, err error) {
 	if err := data.addFiles(parsed.Files); err != nil {
 		return data, err
 	}
-	if err := data.addUsers(parsed.Users); err != nil {
+	if err := data.addUsers(parsed.Users.Node); err != nil {
 		return data, err
 	}
 	if len(parsed.Keys) > 0 {
@@ -69,7 +78,7 @@ func convert(config string) (data userData, err error) {
 
 // script makes one script of all commands, as cloud-init does: a variable, a directory or an exit is that of the next commands, too.
 // Commands are lines of a shell, or lists of arguments, which are therefore quoted.
-func script(key string, commands []yaml.Node) (string, error) {
+func script(key string, commands []resolved) (string, error) {
 	if len(commands) == 0 {
 		return "", nil
 	}

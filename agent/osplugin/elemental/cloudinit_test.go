@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -65,6 +66,21 @@ var _ = Describe("A cloud-config", func() {
 		Entry("null", "null"), Entry("false", "false"), Entry("False, as cloud-init documents it", "False"),
 		Entry("no", "no"), Entry("Off", "Off"), Entry("an empty text", "''"), Entry("an empty list", "[]"),
 	)
+
+	It("has what its aliases stand for", func() {
+		config := "write_files:\n- {path: /a, permissions: &mode '0600'}\n- {path: /b, permissions: *mode}\n" +
+			"users:\n- &first {name: x, sudo: &all ALL, groups: &groups 'g, h'}\n- {name: y, sudo: *all, groups: *groups}\n- {<<: *first, name: z}\n" +
+			"runcmd: [&command echo a, *command]\n"
+		Expect(r.plugin.Bootstrap(ctx, wire.Bootstrap{Format: "cloud-config", Config: config})).To(Succeed())
+		written := r.read("/oem/bootstrap-cloud-config.yaml")
+		Expect(written).To(MatchRegexp(`path: /a\n +permissions: 384\n[^/]*path: /b\n +permissions: 384\n`))
+		for _, content := range []string{
+			"\n# User rules for x\nx ALL\n\n# User rules for y\ny ALL\n\n# User rules for z\nz ALL\n", "#!/bin/sh\necho a\necho a\n",
+		} {
+			Expect(written).To(ContainSubstring(base64.StdEncoding.EncodeToString([]byte(content))))
+		}
+		Expect(strings.Count(written, "- h\n")).To(Equal(3))
+	})
 
 	DescribeTable("names the owners of its files",
 		func(owner, expected string) {

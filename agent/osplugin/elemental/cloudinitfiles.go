@@ -20,12 +20,12 @@ import (
 
 // cloudInitFile is a file in write_files.
 type cloudInitFile struct {
-	Path        string    `yaml:"path"`
-	Owner       string    `yaml:"owner"`
-	Permissions yaml.Node `yaml:"permissions"`
-	Encoding    string    `yaml:"encoding"`
-	Content     string    `yaml:"content"`
-	Append      bool      `yaml:"append"`
+	Path        string   `yaml:"path"`
+	Owner       string   `yaml:"owner"`
+	Permissions resolved `yaml:"permissions"`
+	Encoding    string   `yaml:"encoding"`
+	Content     string   `yaml:"content"`
+	Append      bool     `yaml:"append"`
 	// Defer writes the file after the users are added, one of which may own it.
 	Defer bool `yaml:"defer"`
 	// Rest are the unsupported keys.
@@ -74,7 +74,7 @@ func (f cloudInitFile) convert(left int) (yipContent, error) {
 	if _, ok := f.Rest["source"]; ok {
 		return yipContent{}, errors.New("source is not supported on Elemental hosts: write the content")
 	}
-	mode, err := fileMode(f.Permissions)
+	mode, err := fileMode(f.Permissions.Node)
 	if err != nil {
 		return yipContent{}, err
 	}

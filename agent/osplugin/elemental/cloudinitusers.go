@@ -15,20 +15,20 @@ import (
 
 // cloudInitUser is a user in users.
 type cloudInitUser struct {
-	Name         string    `yaml:"name"`
-	Passwd       string    `yaml:"passwd"`
-	HashedPasswd string    `yaml:"hashed_passwd"`
-	GECOS        string    `yaml:"gecos"`
-	Groups       yaml.Node `yaml:"groups"`
-	PrimaryGroup string    `yaml:"primary_group"`
-	Homedir      string    `yaml:"homedir"`
-	NoCreateHome bool      `yaml:"no_create_home"`
-	Shell        string    `yaml:"shell"`
-	UID          string    `yaml:"uid"`
+	Name         string   `yaml:"name"`
+	Passwd       string   `yaml:"passwd"`
+	HashedPasswd string   `yaml:"hashed_passwd"`
+	GECOS        string   `yaml:"gecos"`
+	Groups       resolved `yaml:"groups"`
+	PrimaryGroup string   `yaml:"primary_group"`
+	Homedir      string   `yaml:"homedir"`
+	NoCreateHome bool     `yaml:"no_create_home"`
+	Shell        string   `yaml:"shell"`
+	UID          string   `yaml:"uid"`
 	// LockPasswd is true by default.
-	LockPasswd *bool     `yaml:"lock_passwd"`
-	Sudo       yaml.Node `yaml:"sudo"`
-	Keys       []string  `yaml:"ssh_authorized_keys"`
+	LockPasswd *bool    `yaml:"lock_passwd"`
+	Sudo       resolved `yaml:"sudo"`
+	Keys       []string `yaml:"ssh_authorized_keys"`
 	// Rest are the unsupported keys.
 	Rest map[string]yaml.Node `yaml:",inline"`
 }
@@ -57,6 +57,9 @@ func (d *userData) addUsers(users yaml.Node) error {
 	}
 	var rules strings.Builder
 	for _, entry := range entries {
+		if entry.Kind == yaml.AliasNode {
+			entry = entry.Alias
+		}
 		switch {
 		case entry.ShortTag() == "!!null":
 			continue
@@ -97,11 +100,11 @@ func (d *userData) addUser(user cloudInitUser, rules *strings.Builder) error {
 	if user.Name == defaultUser {
 		return nil
 	}
-	groups, err := stringList(user.Groups)
+	groups, err := stringList(user.Groups.Node)
 	if err != nil {
 		return fmt.Errorf("groups: %w", err)
 	}
-	sudo, err := sudoRules(user.Sudo)
+	sudo, err := sudoRules(user.Sudo.Node)
 	if err != nil {
 		return err
 	}
