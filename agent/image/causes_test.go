@@ -125,6 +125,18 @@ var _ = Describe("The cause of a failure", func() {
 		Entry("403, with what the registry says", func() {
 			f.answers("/v2/os/", 403, nil, `{"errors":[{"code":"DENIED","message":"no pull for os, authorization: Bearer eyJhbGciOi.abc"}]}`)
 		}, final, `\(HTTP 403\): check the name, and the host's registry credentials: no pull for os, authorization: \.\.\.`),
+		Entry("401, with a number of the request", func() {
+			requests := 0
+			f.hub.disturb = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.Contains(r.URL.Path, "/v2/os/") {
+					return false
+				}
+				requests++
+				w.WriteHeader(http.StatusUnauthorized)
+				_, _ = fmt.Fprintf(w, `{"errors":[{"code":"UNAUTHORIZED","message":"not you. CorrelationId: 0b1d1a2c-7f0e-4b1e-9f53-%012x"}]}`, requests)
+				return true
+			}
+		}, final, `credentials: not you\. CorrelationId: \.\.\.$`),
 		Entry("no manifest", func() { f.answers("/manifests/", 404, nil, "") }, final, `^image .* does not exist in registry`),
 		Entry("no blob", func() { f.answers("/blobs/", 404, nil, "") }, again,
 			`^registry \S+ does not have blob sha256:[0-9a-f]{64} of image \S+, of which it has the manifest`),

@@ -22,9 +22,11 @@ var secrets = []struct {
 	{regexp.MustCompile(`(?i)\b(password|passwd|secret|token|authorization)(["']?\s*[:=]\s*)\S+`), "$1$2..."},
 	{regexp.MustCompile(`\beyJ[\w.-]{8,}`), "..."},
 	{regexp.MustCompile(`\S+:\d+->`), ""},
+	// Azure and others number their answers.
+	{regexp.MustCompile(`(?i)\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "..."},
 }
 
-// quoted returns a text of a registry or a library in one line, bounded, without credentials and the ports of connections.
+// quoted returns a text of a registry or a library in one line, bounded, without credentials, the ports of connections and the numbers of requests.
 func quoted(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, each := range secrets {
