@@ -47,7 +47,7 @@ var causes = []cause{
 	{final: true, is: when(func(f failure) bool { return errors.Is(f.err, remote.ErrSchema1) }), text: func(f failure, _ string) string {
 		return fmt.Sprintf("image %s has a manifest of an unsupported media type (schema 1): push it again as an OCI image", f.image)
 	}},
-	{final: true, is: when(func(f failure) bool { return isMissingAnswer(f) && f.blob == "" && f.asked("/manifests/") }), text: func(f failure, _ string) string {
+	{final: true, is: when(func(f failure) bool { return isMissingAnswer(f) && f.blob == "" && f.asked("/manifests/"+f.manifest) }), text: func(f failure, _ string) string {
 		return fmt.Sprintf("image %s does not exist in registry %s: check osVersion.imageUri", f.image, f.registry)
 	}},
 	{is: when(func(f failure) bool { return isMissingAnswer(f) && f.blob != "" }), text: func(f failure, _ string) string {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
@@ -138,6 +139,13 @@ var _ = Describe("The cause of a failure", func() {
 			}
 		}, final, `credentials: not you\. CorrelationId: \.\.\.$`),
 		Entry("no manifest", func() { f.answers("/manifests/", 404, nil, "") }, final, `^image .* does not exist in registry`),
+		Entry("no manifest that its index lists", func() {
+			index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{
+				Add: f.hub.build("amd64"), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}},
+			})
+			Expect(remote.WriteIndex(f.hub.reference("v2"), index, remote.WithTransport(f.hub.server.Client().Transport))).To(Succeed())
+			f.answers("/manifests/sha256:", 404, nil, `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}`)
+		}, again, `answers HTTP 404 for image \S+: manifest unknown$`),
 		Entry("no blob", func() { f.answers("/blobs/", 404, nil, "") }, again,
 			`^registry \S+ does not have blob sha256:[0-9a-f]{64} of image \S+, of which it has the manifest`),
 		Entry("no registry", func() { f.answers("/v2/", 404, nil, "<html>") }, again, `answers HTTP 404 for image \S+$`),

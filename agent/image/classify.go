@@ -49,6 +49,8 @@ func (b *blobError) Unwrap() error { return b.cause }
 type failure struct {
 	err             error
 	registry, image string
+	// manifest is the tag or digest of the image. An index may list others.
+	manifest string
 	// blob that was requested; empty for something else.
 	blob string
 	// answer of the registry, the token service or the host of its blobs; nil if there was none.
@@ -65,7 +67,7 @@ func explain(ctx context.Context, reference name.Reference, err error) error {
 	if errors.As(err, &terminal) {
 		return err
 	}
-	failed := failure{err: err, registry: reference.Context().RegistryStr(), image: reference.Name()}
+	failed := failure{err: err, registry: reference.Context().RegistryStr(), image: reference.Name(), manifest: reference.Identifier()}
 	var blob *blobError
 	if errors.As(err, &blob) {
 		failed.blob = blob.name
