@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
@@ -78,6 +79,7 @@ func (p *Plugin) withSnapshots(content []byte, written map[int32]identity) ([]by
 		document = yaml.Node{}
 	}
 	withoutIncomplete(&document)
+	p.withoutGone(&document)
 	before := writtenState{}
 	if err := document.Decode(&before); err != nil {
 		return nil, fmt.Errorf("decoding the installation state: %w", err)
@@ -92,6 +94,21 @@ func (p *Plugin) withSnapshots(content []byte, written map[int32]identity) ([]by
 	activate(&document, running)
 	p.nameSnapshotter(&document)
 	return encoded(&document)
+}
+
+// withoutGone removes the records of snapshots that were removed since a copy was made: the CLI reuses their ids, and would not record the next one
+// as active.
+func (p *Plugin) withoutGone(document *yaml.Node) {
+	state := writtenState{}
+	if document.Decode(&state) != nil || state.Partitions[statePartition] == nil {
+		return
+	}
+	running, _ := p.booted() // none
+	for id := range state.Partitions[statePartition].Snapshots {
+		if _, err := os.Stat(p.snapshotPath(id)); id != running && errors.Is(err, fs.ErrNotExist) {
+			removeKey(nodeAt(document, statePartition, "snapshots"), strconv.Itoa(int(id)))
+		}
+	}
 }
 
 // addSnapshots adds the snapshots that a state lacks, or has of another attempt.

@@ -235,6 +235,15 @@ var _ = Describe("The installation state", func() {
 		Expect(given).To(MatchYAML(record))
 	})
 
+	It("has no snapshot that is gone, although the copy of it has", func() {
+		r.mount("7:0 / /", "254:4 / "+stateDir, "254:3 / /run/elemental/recovery")
+		gone := strings.Replace(record, isActive, "", 1) + "        3:\n" + isActive + written(3)
+		r.write("/run/elemental/recovery/state.yaml", strings.Replace(gone, "sha256:3", threeDigest, 1))
+		r.write(stateYAML, record[:strings.Index(record, "        2:\n")+len("        2:\n")])
+		upgrade()
+		Expect(given).To(MatchYAML(record))
+	})
+
 	It("has what runs, although the copy of it is from before the last upgrade", func() {
 		Expect(r.plugin.Init(ctx)).To(Succeed())
 		r.boot(3, "active")
