@@ -36,7 +36,7 @@ const (
 // causes in the order in which they are looked for: the first that a failure has is its cause.
 var causes = []cause{
 	{final: true, is: has(tlsReason), text: func(f failure, detail string) string {
-		return fmt.Sprintf("registry %s: %s; %s", f.registry, detail, onlyVerified)
+		return fmt.Sprintf("%s: %s; %s", strings.TrimSuffix(f.where(), ","), detail, onlyVerified)
 	}},
 	{final: true, is: found(privateAddress), text: func(f failure, detail string) string {
 		return fmt.Sprintf("registry %s refers to a private address for %s, which is refused: %s; %s", f.registry, f.what(), detail, useNames)
@@ -75,14 +75,14 @@ var causes = []cause{
 		return fmt.Sprintf("registry %s sent another content than the digest or size of %s", f.registry, f.what())
 	}},
 	{is: has(networkReason), text: func(f failure, detail string) string {
-		return fmt.Sprintf("registry %s cannot be reached for %s: %s", f.registry, f.what(), detail)
+		return fmt.Sprintf("%s cannot be reached for %s: %s", f.where(), f.what(), detail)
 	}},
 	// The library falls back to plain HTTP when TLS fails, and joins both errors. Alone, errPlainHTTP means that the registry redirects to plain HTTP.
 	{final: true, is: when(func(f failure) bool { return errors.Is(f.err, errPlainHTTP) && !fellBack.MatchString(f.err.Error()) }), text: func(f failure, _ string) string {
 		return fmt.Sprintf("registry %s: %s; %s", f.registry, noTLS, onlyVerified)
 	}},
 	{is: when(func(failure) bool { return true }), text: func(f failure, _ string) string {
-		return fmt.Sprintf("registry %s cannot be reached for %s: the transfer failed: %s", f.registry, f.what(), quoted(fellBack.ReplaceAllString(f.err.Error(), "")))
+		return fmt.Sprintf("%s cannot be reached for %s: the transfer failed: %s", f.where(), f.what(), quoted(fellBack.ReplaceAllString(f.err.Error(), "")))
 	}},
 }
 

@@ -228,6 +228,26 @@ var _ = Describe("The cause of a failure", func() {
 		}, again, `^example\.com, to which registry \S+ refers, answers HTTP 403 for blob sha256:`),
 	)
 
+	DescribeTable("names the host that it is about", func(dial func(port string) (net.Conn, error), isFinal bool, text string) {
+		f.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if strings.HasPrefix(address, "blobs.invalid:") {
+				_, port, err := net.SplitHostPort(f.hub.host())
+				Expect(err).NotTo(HaveOccurred())
+				return dial(port)
+			}
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}
+		f.answers("/blobs/", 307, http.Header{"Location": {"https://blobs.invalid:9000/blob?signature=secret"}}, "")
+		err := of()
+		Expect(errors.As(err, new(*image.Terminal))).To(Equal(isFinal))
+		Expect(err).To(MatchError(MatchRegexp(`^blobs\.invalid, to which registry 127\.0\.0\.1:\d+ refers` + text)))
+	},
+		Entry("a connection that is refused", func(string) (net.Conn, error) { return nil, syscall.ECONNREFUSED }, again,
+			`, cannot be reached for blob sha256:\S+ of image \S+: the connection is refused$`),
+		Entry("a certificate", func(port string) (net.Conn, error) { return net.Dial("tcp", "127.0.0.1:"+port) }, final,
+			`: its certificate is for another name; images are only fetched`),
+	)
+
 	DescribeTable("has the wait that the registry asks for", func(header func() string, wait time.Duration) {
 		f.answers("/blobs/", 429, http.Header{"Retry-After": {header()}}, "")
 		Expect(retry.Asked(of())).To(Equal(wait))

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -107,6 +108,17 @@ func (f failure) asked(part string) bool {
 // elsewhere reports whether another host answered than the registry, to which it had redirected the request for a blob.
 func (f failure) elsewhere() bool {
 	return f.blob != "" && f.answer.Request != nil && f.answer.Request.URL.Host != f.registry
+}
+
+// where names the registry, or the host to which it has referred a request that got no answer.
+func (f failure) where() string {
+	var request *url.Error
+	if errors.As(f.err, &request) {
+		if asked, err := url.Parse(request.URL); err == nil && asked.Host != "" && asked.Host != f.registry {
+			return fmt.Sprintf("%s, to which registry %s refers,", asked.Hostname(), f.registry)
+		}
+	}
+	return "registry " + f.registry
 }
 
 // what names the blob, or else the image.
