@@ -4,7 +4,9 @@
 package elemental
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -52,7 +54,7 @@ type userData struct {
 // convert decodes a cloud-config. Its errors name the key, and the file or user.
 func convert(config string) (data userData, err error) {
 	parsed := cloudInit{}
-	if err := yaml.Unmarshal([]byte(config), &parsed); err != nil {
+	if err := decode(config, &parsed); err != nil {
 		return data, fmt.Errorf("decoding the cloud-config: %w", err)
 	}
 	data.hostname = parsed.Hostname
@@ -74,6 +76,20 @@ func convert(config string) (data userData, err error) {
 	}
 	slices.Sort(data.ignored)
 	return data, nil
+}
+
+// decode decodes the only document of a text, as cloud-init does: what is in another one would be lost.
+func decode(config string, into *cloudInit) error {
+	documents := yaml.NewDecoder(strings.NewReader(config))
+	if err := documents.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	var another any
+	err := documents.Decode(&another)
+	if errors.Is(err, io.EOF) || err == nil && another == nil {
+		return nil
+	}
+	return errors.Join(errors.New("it has more than one YAML document: put all into one"), err)
 }
 
 // script makes one script of all commands, as cloud-init does: a variable, a directory or an exit is that of the next commands, too.

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -66,6 +67,17 @@ var _ = Describe("A cloud-config", func() {
 		Entry("null", "null"), Entry("false", "false"), Entry("False, as cloud-init documents it", "False"),
 		Entry("no", "no"), Entry("Off", "Off"), Entry("an empty text", "''"), Entry("an empty list", "[]"),
 	)
+
+	It("is one document", func() {
+		bootstrap := func(config string) error {
+			return r.plugin.Bootstrap(ctx, wire.Bootstrap{Format: "cloud-config", Config: config})
+		}
+		for _, one := range []string{"", "#cloud-config\n", "## template: jinja\n#cloud-config\n---\nruncmd: [x]\n", "runcmd: [x]\n---\n", "runcmd: [x]\n...\n"} {
+			Expect(bootstrap(one)).To(Succeed(), one)
+		}
+		two := bootstrap("runcmd: [x]\n---\nwrite_files: [{path: /x}]\n")
+		Expect(two).To(And(MatchError(osplugin.ErrUnsupported), MatchError(ContainSubstring("it has more than one YAML document"))))
+	})
 
 	It("has what its aliases stand for", func() {
 		config := "write_files:\n- {path: /a, permissions: &mode '0600'}\n- {path: /b, permissions: *mode}\n" +
