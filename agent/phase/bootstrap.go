@@ -76,6 +76,7 @@ func (p *Phases) placeBootstrap(ctx context.Context, facts osplugin.Facts) (bool
 // awaitBootstrap waits in the boot that applies the bootstrap data.
 func (p *Phases) awaitBootstrap(ctx context.Context, request request) (bool, error) {
 	late, isLate := p.Host.Clock.After(bootstrapPatience), false
+	p.failure = "" // what failed before this is resolved, and it may last
 	for {
 		failed := p.failedBootstrap(ctx)
 		if err := p.noticeBootstrap(ctx); err != nil {

@@ -313,6 +313,16 @@ var _ = Describe("A bootstrap", func() {
 		Eventually(ended).Should(Receive(BeNil()))
 	})
 
+	It("is waited for without an error that was resolved before", func() {
+		mark(`{"phase":"placed","bootID":"an-earlier-one"}`)
+		r.plugin.state = &osplugin.BootstrapState{Placed: true}
+		r.phases.Failed(errors.New("the OS is not known"))
+		newer := make(chan struct{})
+		close(newer)
+		Expect(r.phases.Act(context.Background(), desired, newer, make(chan struct{}))).To(Succeed())
+		Expect(r.board.Report()).To(And(HaveField("Phase", wire.HostBootstrapping), HaveField("Message", Not(ContainSubstring("the OS is not known")))))
+	})
+
 	It("is waited for while it runs, until something else is desired", func() {
 		mark(`{"phase":"placed","bootID":"an-earlier-one"}`)
 		r.plugin.state = &osplugin.BootstrapState{Placed: true}
