@@ -38,6 +38,8 @@ type writtenSystem struct {
 	Labels     map[string]string `yaml:"labels"`
 	Date       string            `yaml:"date"`
 	FromAction string            `yaml:"fromAction"`
+	// FS is that of a recovery system; empty for snapshots.
+	FS string `yaml:"fs"`
 }
 
 const (
@@ -179,10 +181,17 @@ func (s *writtenSystem) lacksImage() string {
 	if s.FromAction == "" {
 		digest = wellDigest // nothing after it shows that it is not cut
 	}
-	if (s.Digest != "" || !noImage.MatchString(s.Source)) && !digest.MatchString(s.Digest) {
+	if (s.Digest != "" || !s.mayLackDigest()) && !digest.MatchString(s.Digest) {
 		return fmt.Sprintf("the digest %q", s.Digest)
 	}
 	return ""
+}
+
+// mayLackDigest reports whether the CLI can have written a record without a digest. An installation whose recovery system is named, as the same
+// image, has none of that, nor has what is reset from it. What is written after the digest shows that the record is not cut there.
+// Source: elemental-toolkit v2.3.2, pkg/action, InstallAction.Run and ResetAction.updateInstallState.
+func (s *writtenSystem) mayLackDigest() bool {
+	return noImage.MatchString(s.Source) || s.FS != "" || s.FromAction == actionReset
 }
 
 // withoutIncomplete removes the systems of a state whose image is not known: what else they lack harms nobody.

@@ -214,6 +214,12 @@ var _ = Describe("The installation state", func() {
 		Entry("a tree for a source", func(all string) string {
 			return strings.ReplaceAll(strings.ReplaceAll(all, "oci://registry/os:v1", "dir:///run/rootfsbase"), "digest: "+oneDigest, "label: \"\"")
 		}),
+		Entry("no digest of a recovery system that was named, as the image of the system", func(all string) string {
+			return strings.Replace(all, "        digest: "+oneDigest+"\n        fs:", "        fs:", 1)
+		}),
+		Entry("no digest of what was reset from that", func(all string) string {
+			return regexp.MustCompile(`( {12})digest: `+oneDigest+`\n(.*\n) +fromAction: install`).ReplaceAllString(all, "${2}${1}fromAction: reset")
+		}),
 		Entry("a disk image that was upgraded", asDiskImage),
 		Entry("a disk image", func(all string) string {
 			all = strings.Replace(asDiskImage(all), "            fromAction: build-disk", "            active: true\n            fromAction: build-disk", 1)
