@@ -78,7 +78,8 @@ func (p *Plugin) withSnapshots(content []byte, written map[int32]identity) ([]by
 	if yaml.Unmarshal(content, &document) != nil || document.Decode(&writtenState{}) != nil {
 		document = yaml.Node{}
 	}
-	withoutIncomplete(&document)
+	running, _ := p.booted() // none
+	withoutIncomplete(&document, running)
 	p.withoutGone(&document)
 	before := writtenState{}
 	if err := document.Decode(&before); err != nil {
@@ -90,7 +91,6 @@ func (p *Plugin) withSnapshots(content []byte, written map[int32]identity) ([]by
 	if err := p.addSnapshots(&document, before, written); err != nil {
 		return nil, fmt.Errorf("encoding the installation state: %w", err)
 	}
-	running, _ := p.booted() // none
 	activate(&document, running)
 	p.nameSnapshotter(&document)
 	return encoded(&document)

@@ -63,7 +63,8 @@ var (
 )
 
 // incomplete returns what an installation state lacks; empty if it is whole. The CLI writes the file in place, so that a loss of power can leave
-// any beginning of it. Some of these decode, and the CLI was seen to remove the fallback and then to end abnormally. kind is the snapshotter of the running system; empty if unknown.
+// any beginning of it. Some of these decode, and the CLI was seen to remove the fallback and then to end abnormally. kind is the snapshotter of the
+// running system; empty if unknown.
 func incomplete(content []byte, kind string) string {
 	state := writtenState{}
 	if err := yaml.Unmarshal(content, &state); err != nil {
@@ -194,8 +195,9 @@ func (s *writtenSystem) mayLackDigest() bool {
 	return noImage.MatchString(s.Source) || s.FS != "" || s.FromAction == actionReset
 }
 
-// withoutIncomplete removes the systems of a state whose image is not known: what else they lack harms nobody.
-func withoutIncomplete(document *yaml.Node) {
+// withoutIncomplete removes the systems of a state whose image is not known, except the running one if it has a source: a record of it that a CLI writes
+// in a form that is not known here must not be lost.
+func withoutIncomplete(document *yaml.Node, running int32) {
 	state := writtenState{}
 	if document.Decode(&state) != nil {
 		return
@@ -212,7 +214,7 @@ func withoutIncomplete(document *yaml.Node) {
 		return
 	}
 	for id, each := range partition.Snapshots {
-		if each.lacksImage() != "" {
+		if each.lacksImage() != "" && (id != running || each == nil || each.Source == "") {
 			removeKey(nodeAt(document, statePartition, "snapshots"), strconv.Itoa(int(id)))
 		}
 	}

@@ -176,6 +176,12 @@ var _ = Describe("The installation state", func() {
 		}
 	})
 
+	It("keeps what it says of the running snapshot, where there is no copy of it", func() {
+		r.write(stateYAML, strings.Replace(record, "            digest: "+twoDigest+"\n", "", 1))
+		upgrade()
+		Expect(given).To(ContainSubstring("            source: oci://127.0.0.1:5001/elemental/os@" + twoDigest + "\n"))
+	})
+
 	DescribeTable("is not whole without", func(part, without string) {
 		Expect(record).To(ContainSubstring(part))
 		Expect(r.plugin.Init(ctx)).To(Succeed())
