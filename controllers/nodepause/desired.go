@@ -28,7 +28,8 @@ type desired struct {
 	isSource bool
 }
 
-// desired of a Machine; nothing where it cannot be told what its owner wants. Each rollout is read once.
+// desired of a Machine; nothing where it cannot be told what its owner wants, or where that is a clone whose source was given another OS since: no
+// Machine begins with the clone's any more. Each rollout is read once.
 func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machine *clusterv1.Machine, known map[string]desired) (desired, error) {
 	want, found, err := view.WantsOS(ctx, machine)
 	if err != nil {
@@ -39,6 +40,10 @@ func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machin
 	}
 	if wanted, isKnown := known[want.TemplateName]; isKnown {
 		return wanted, nil
+	}
+	overtaker, err := want.Overtaker(ctx, r.Client)
+	if err != nil || overtaker != nil {
+		return desired{}, err
 	}
 	wanted := desired{rollout: want.TemplateName, os: want.OS, isSource: !rollout.IsClone(want.Template)}
 	if wanted.options, err = owner.RolloutOptions(ctx, r.Client, want.Template, machine.Namespace, machine.Spec.ClusterName); err == nil {

@@ -19,6 +19,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 func named(nodes ...string) infrav1.NodeUpgradeOption {
@@ -223,6 +224,31 @@ var _ = Describe("Nothing of ours is left", func() {
 		w.finish(ctx, "a")
 		w.rollOut(ctx, "old-again", imageA, manual)
 		Expect(w.pauses(ctx)).To(Equal(map[string]string{"a": "old-again by old-again"}))
+	})
+
+	It("when the template is patched back, before its owner is pointed elsewhere", func(ctx SpecContext) {
+		w := newWorld(ctx, manual)
+		clone := ownertest.Template(w.namespace, "old-clone", imageB)
+		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: rollout.LabelValue("old")}
+		clone.Annotations = map[string]string{infrav1.SourceTemplateLabel: "old"}
+		Expect(live.Create(ctx, clone)).To(Succeed())
+		patch := func(image string) {
+			change(ctx, w, "old", &infrav1.ElementalMachineTemplate{}, func(source *infrav1.ElementalMachineTemplate) {
+				source.Spec.Template.Spec.OSVersionManagement = ownertest.OS(image)
+			})
+		}
+		patch(imageB)
+		change(ctx, w, "workers", &clusterv1.MachineDeployment{}, func(md *clusterv1.MachineDeployment) {
+			md.Annotations = map[string]string{infrav1.RolloutCloneAnnotation: clone.Name}
+		})
+		w.pointTo(ctx, clone.Name)
+		Expect(w.pauses(ctx)).To(HaveLen(3))
+		patch(imageA)
+		w.reconcile(ctx)
+		Expect(w.pauses(ctx)).To(BeEmpty())
+		w.begin(ctx, "a", clone.Name, imageB)
+		w.reconcile(ctx)
+		Expect(w.pauses(ctx)).To(BeEmpty(), "what Cluster API begins with the clone is passed over")
 	})
 
 	DescribeTable("when the attempt", func(ctx SpecContext, phase infrav1.UpgradePhase, end func(context.Context, *world, *infrav1.ElementalHostUpgrade), steps ...infrav1.UpgradeStepStatus) {

@@ -68,20 +68,30 @@ func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machi
 // with the former one. Where another party has set the reference, that counts.
 func (o *Owners) WantsOSNow(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
 	want, found, err = WantsOS(ctx, o.Live, machine)
-	if err != nil || !found || !want.isRollout || !rollout.IsClone(want.Template) {
+	if err != nil || !found {
 		return want, found, err
 	}
-	source, err := existing.Get(ctx, o.Live, &infrav1.ElementalMachineTemplate{}, machine.Namespace, rollout.SourceName(want.Template))
+	source, err := want.Overtaker(ctx, o.Live)
 	if err != nil {
 		return want, false, err
 	}
-	if source == nil || !source.DeletionTimestamp.IsZero() {
-		return want, true, nil
-	}
-	if wanted := osversion.OfTemplate(source); !osversion.Same(wanted, want.OSVersionManagement) {
-		want.TemplateName, want.OSVersionManagement, want.Template = source.Name, wanted, source
+	if source != nil {
+		want.TemplateName, want.OSVersionManagement, want.Template = source.Name, osversion.OfTemplate(source), source
 	}
 	return want, true, nil
+}
+
+// Overtaker is the source of the clone that is wanted, if it was given another OS since, according to the reader: no Machine may begin with the
+// clone's. It is nil if there is none, or if another party has set the reference to the clone.
+func (w Want) Overtaker(ctx context.Context, reader client.Reader) (*infrav1.ElementalMachineTemplate, error) {
+	if !w.isRollout || !rollout.IsClone(w.Template) {
+		return nil, nil
+	}
+	source, err := existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, w.Template.Namespace, rollout.SourceName(w.Template))
+	if err != nil || source == nil || !source.DeletionTimestamp.IsZero() || osversion.Same(osversion.OfTemplate(source), w.OSVersionManagement) {
+		return nil, err
+	}
+	return source, nil
 }
 
 // Unknown describes why WantsOS has not found what the owner of a Machine wants, and what to do.
