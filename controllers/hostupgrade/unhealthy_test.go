@@ -195,8 +195,9 @@ var _ = Describe("What was not healthy on a node before its upgrade", func() {
 		})
 		w.agent.fallsBack = fallsBack
 		w.drive(ctx, func() bool { return w.agent.marker.Phase == infrav1.HostUpgradeAssessing })
+		since := w.clock.Now()
 		w.drive(ctx, func() bool {
-			setNode(ctx, w.host, get(ctx, w, w.host, &infrav1.ElementalHost{}).Status.OS.BootID, corev1.ConditionFalse, w.clock.Now())
+			setNode(ctx, w.host, get(ctx, w, w.host, &infrav1.ElementalHost{}).Status.OS.BootID, corev1.ConditionFalse, since)
 			return w.status(ctx).Phase == phase
 		})
 		Expect(w.marks(ctx).Phase).To(Equal(phase))
