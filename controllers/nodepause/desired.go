@@ -26,6 +26,8 @@ type desired struct {
 	os hoststate.Wanted
 	// isSource says that the template is one that is patched, and not a clone.
 	isSource bool
+	// isOvertaken says that the owner is about to be pointed elsewhere: an attempt for the present rollout ends by itself.
+	isOvertaken bool
 }
 
 // desired of a Machine; nothing where it cannot be told what its owner wants, or where that is a clone whose source was given another OS since: no
@@ -43,7 +45,7 @@ func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machin
 	}
 	overtaker, err := want.Overtaker(ctx, r.Client)
 	if err != nil || overtaker != nil {
-		return desired{}, err
+		return desired{isOvertaken: overtaker != nil}, err
 	}
 	wanted := desired{rollout: want.TemplateName, os: want.OS, isSource: !rollout.IsClone(want.Template)}
 	if wanted.options, err = owner.RolloutOptions(ctx, r.Client, want.Template, machine.Namespace, machine.Spec.ClusterName); err == nil {

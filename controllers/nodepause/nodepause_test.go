@@ -247,6 +247,7 @@ var _ = Describe("Nothing of ours is left", func() {
 		w.reconcile(ctx)
 		Expect(w.pauses(ctx)).To(BeEmpty())
 		w.begin(ctx, "a", clone.Name, imageB)
+		w.attempt(ctx, "a", clone.Name, infrav1.UpgradeProgressing)
 		w.reconcile(ctx)
 		Expect(w.pauses(ctx)).To(BeEmpty(), "what Cluster API begins with the clone is passed over")
 	})

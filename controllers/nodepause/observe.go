@@ -62,7 +62,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 // wantedOf a Machine is the rollout of its attempt where its owner, or what that wants, is gone or of a kind that is not known.
 func (r *Reconciler) wantedOf(ctx context.Context, view *clusterview.View, machine *clusterv1.Machine, known map[string]desired) (desired, error) {
 	wanted, err := r.desired(ctx, view, machine, known)
-	if err != nil || wanted.rollout != "" {
+	if err != nil || wanted.rollout != "" || wanted.isOvertaken {
 		return wanted, err
 	}
 	unfinished, err := view.UnfinishedOn(ctx, machine.Spec.InfrastructureRef.Name)
