@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -77,7 +78,7 @@ var _ = Describe("The gates of an ElementalClusterUpgrade", func() {
 		By("not being evaluated while a node is in work, which closes them")
 		attempt := w.attempt("a", infrav1.UpgradeProgressing, true)
 		changeStatus(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(cluster *infrav1.ElementalCluster) {
-			cluster.Status.UpgradeSlots = []infrav1.UpgradeSlot{{Attempt: string(attempt.UID), Upgrade: attempt.Name}}
+			cluster.Status.UpgradeSlots = []infrav1.UpgradeSlot{{Attempt: attempts.ID(attempt), Upgrade: attempt.Name}}
 		})
 		becomes("bad")
 		Expect(w.settle()).To(And(isOpen(), HaveField("Message", "node node-a is at Cordon (5/14)")))

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
@@ -38,7 +39,13 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		attempt := w.attempt("a", infrav1.UpgradeProgressing, false)
 		Expect(w.settle().Message).To(Equal("node node-a: says something"))
 		w.brings(attempt, infrav1.UpgradeProgressing, true)
+		slots := func(slots ...infrav1.UpgradeSlot) {
+			changeStatus(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(cluster *infrav1.ElementalCluster) { cluster.Status.UpgradeSlots = slots })
+		}
+		slots(infrav1.UpgradeSlot{Attempt: attempts.ID(attempt), Upgrade: attempt.Name})
 		Expect(w.settle().Message).To(Equal("node node-a is at Cordon (5/14)"))
+		slots()
+		Expect(w.settle().Message).To(Equal("node node-a: says something"), "what keeps it from its end")
 
 		By("running the OS, while the attempt has not ended")
 		w.runs("a", imageB)
