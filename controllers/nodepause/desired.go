@@ -44,8 +44,12 @@ func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machin
 		return wanted, nil
 	}
 	overtaker, err := want.Overtaker(ctx, r.Client)
-	if err != nil || overtaker != nil {
-		return desired{isOvertaken: overtaker != nil}, err
+	if err != nil {
+		return desired{}, err
+	}
+	if overtaker != nil {
+		known[want.TemplateName] = desired{isOvertaken: true}
+		return known[want.TemplateName], nil
 	}
 	wanted := desired{rollout: want.TemplateName, os: want.OS, isSource: !rollout.IsClone(want.Template)}
 	if wanted.options, err = owner.RolloutOptions(ctx, r.Client, want.Template, machine.Namespace, machine.Spec.ClusterName); err == nil {
