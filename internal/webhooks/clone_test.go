@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -65,6 +66,13 @@ var _ = Describe("A clone of an ElementalMachineTemplate", func() {
 			"metadata.labels["+mark+"]: Forbidden: "),
 		Entry("not in the name of its source", func(t *infrav1.ElementalMachineTemplate) { delete(t.Annotations, infrav1.SourceTemplateLabel) },
 			"metadata.annotations["+mark+"]: Forbidden: "),
+		Entry("to be deleted, as clusterctl moves it", func(t *infrav1.ElementalMachineTemplate) {
+			t.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
+		}, ""),
+		Entry("not in its OS while it is moved", func(t *infrav1.ElementalMachineTemplate) {
+			t.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
+			t.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2")
+		}, elsewhere),
 		Entry("in other metadata, as the upgrade controller and Cluster API do", func(t *infrav1.ElementalMachineTemplate) {
 			t.Annotations[infrav1.RolloutDigestAnnotation] = "{}"
 			t.Labels["cluster.x-k8s.io/other"] = ""

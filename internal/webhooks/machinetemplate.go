@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
@@ -103,6 +104,9 @@ func validateClone(before, after *infrav1.ElementalMachineTemplate) field.ErrorL
 	if rollout.IsClone(before) && !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec"), fmt.Sprintf(
 			"this is a clone of ElementalMachineTemplate %s, which a rollout has made: edit ElementalMachineTemplate %s instead", source, source)))
+	}
+	if moved.Away(after) { // all of its annotations are replaced by that one
+		return errs
 	}
 	for _, marks := range []struct {
 		path          *field.Path
