@@ -6,10 +6,12 @@ package capiworkaround
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -23,6 +25,9 @@ type pool struct {
 	sets     []clusterv1.MachineSet
 	machines []metav1.PartialObjectMetadata
 	owners   *owner.Owners
+	// recent has those of the MachineDeployment and its MachineSets that were written recently. All are looked at in each judgement: the age of
+	// one that is looked at later than another would count from then.
+	recent map[types.UID]bool
 }
 
 func judgeMachineDeployment(ctx context.Context, owners *owner.Owners, md *clusterv1.MachineDeployment) (Verdict, error) {
@@ -33,6 +38,10 @@ func judgeMachineDeployment(ctx context.Context, owners *owner.Owners, md *clust
 	}
 	if p.machines, err = owners.MachineMetadata(ctx, p.owner()); err != nil {
 		return Verdict{}, err
+	}
+	p.recent = map[types.UID]bool{md.UID: writtenRecently(owners, md)}
+	for i := range p.sets {
+		p.recent[p.sets[i].UID] = writtenRecently(owners, &p.sets[i])
 	}
 	return Verdict{NotQuiet: p.notQuiet(), Between: p.between(), returns: p.halfRolledOut()}, nil
 }
@@ -61,9 +70,9 @@ func (p *pool) setNotQuiet(set *clusterv1.MachineSet) string {
 	switch {
 	case staying > wanted:
 		return fmt.Sprintf("MachineSet %s has %d Machines and is to have %d", set.Name, staying, wanted)
-	case present < wanted && writtenRecently(p.owners, set):
+	case present < wanted && p.recent[set.UID]:
 		return fmt.Sprintf("MachineSet %s is growing to %d Machines", set.Name, wanted)
-	case set.Status.ObservedGeneration != set.Generation && writtenRecently(p.owners, set):
+	case set.Status.ObservedGeneration != set.Generation && p.recent[set.UID]:
 		return fmt.Sprintf("MachineSet %s was changed and has not been acted on yet", set.Name)
 	}
 	return ""
@@ -85,10 +94,7 @@ func (p *pool) between() string {
 }
 
 // goesOn reports whether Cluster API has written to the MachineDeployment or one of its MachineSets of late.
-func (p *pool) goesOn() bool {
-	return writtenRecently(p.owners, p.MachineDeployment) ||
-		slices.ContainsFunc(p.sets, func(set clusterv1.MachineSet) bool { return writtenRecently(p.owners, &set) })
-}
+func (p *pool) goesOn() bool { return slices.Contains(slices.Collect(maps.Values(p.recent)), true) }
 
 // atOnce is how many Machines Cluster API updates at the same time: maxUnavailable, at least one.
 func (p *pool) atOnce() int {

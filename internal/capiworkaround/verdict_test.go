@@ -73,6 +73,15 @@ func returnTo(owners *owner.Owners, of owner.Owner, template string) string {
 }
 
 var _ = Describe("A quiet point of a MachineDeployment", func() {
+	It("comes when nothing was written for a while to any of its objects, however many there are", func() {
+		r := newRollingOut()
+		now := clocktesting.NewFakePassiveClock(time.Now())
+		owners := &owner.Owners{Client: c, Live: c, Clock: now}
+		Expect(between(owners, owner.ForMachineDeployment(r.md))).To(ContainSubstring("Cluster API is about to take the next Machine"))
+		now.SetTime(now.Now().Add(time.Minute))
+		Expect(between(owners, owner.ForMachineDeployment(r.md))).To(BeEmpty())
+	})
+
 	DescribeTable("by what Cluster API has under way",
 		func(disturb func(*rollingOut), when time.Duration, reason string) {
 			r := newRollingOut()
