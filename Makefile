@@ -23,10 +23,6 @@ export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 # Suites on envtest find etcd, kube-apiserver and kubectl here.
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
-# Gomega's own default, a second, is too short for a machine that does other things too.
-export GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT ?= 60s
-# Without it an Eventually that is given a context waits for ever.
-export GOMEGA_ENFORCE_DEFAULT_TIMEOUTS_WHEN_USING_CONTEXTS := true
 
 BUILD_TOOLS := hack/tools/build.sh
 CONTROLLER_GEN := bin/tools/controller-gen
@@ -35,7 +31,7 @@ GOLANGCI_LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/bin/cache/golangci-lint bin/tools
 # Suites that need the lab, the real elemental CLI or a container tool are kept out of test-unit.
 LAB_SUITES := $(MODULE)/test/(integration|native|nodes|boot|pods|images|soak|bench|e2e)(/|$$)
 GO_TEST_LAB := go test -v -count=1 -p 1 -timeout 60m
-# Integration suites that run at a time, each with a lab of its own (2 GiB).
+# Integration suites that run at a time at most, each with a lab of its own (2 GiB).
 PARALLEL ?= 4
 # A package whose tests mostly wait for their API server, and take minutes: 'make test' runs them beside the lab's suites.
 SLOW_PACKAGE := ./controllers/hostupgrade

@@ -23,10 +23,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin/dummy"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // patience is long, since a machine may be busy; what never comes is as wrong after a minute as after a second.
-const patience = time.Minute
+const patience = specs.Patience
 
 // worker is an agent on a dummy OS that is started again after each of its reboots.
 type worker struct {

@@ -30,6 +30,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/phase"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // mortal is an agent on a dummy OS that is killed once, at a moment in its reset, and then started again.
@@ -324,7 +325,7 @@ var _ = Describe("A host that resets itself", func() {
 		byHand.root = host.root
 		Expect(byHand.life(ctx, func(a *agent.Agent, ctx context.Context) error { return a.ResetAgain(ctx) })).To(Succeed())
 		Expect(byHand.wipes.Load()).To(BeEquivalentTo(1))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(specs.Patience))
 
 	It("is not wiped by hand while it serves a machine", func(ctx SpecContext) {
 		host.refused["DELETE host-1"] = http.StatusConflict

@@ -24,6 +24,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var (
@@ -34,8 +35,7 @@ var (
 )
 
 func TestHooks(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Hooks")
+	specs.Run(t, "Hooks")
 }
 
 var _ = BeforeSuite(func() {

@@ -6,11 +6,9 @@ package assess_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestAssess(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Assessment")
+	specs.Run(t, "Assessment")
 }

@@ -6,11 +6,9 @@ package client_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestClient(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Client of the Elemental API")
+	specs.Run(t, "Client of the Elemental API")
 }

@@ -6,11 +6,9 @@ package diagnose_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestDiagnose(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Diagnose")
+	specs.Run(t, "Diagnose")
 }

@@ -6,11 +6,9 @@ package identity_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestIdentity(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Identity")
+	specs.Run(t, "Identity")
 }

@@ -6,11 +6,9 @@ package image_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestImage(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Images")
+	specs.Run(t, "Images")
 }

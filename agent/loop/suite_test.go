@@ -6,11 +6,9 @@ package loop_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestLoop(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Loop")
+	specs.Run(t, "Loop")
 }

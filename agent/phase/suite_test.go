@@ -6,11 +6,9 @@ package phase_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestPhase(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Phases")
+	specs.Run(t, "Phases")
 }

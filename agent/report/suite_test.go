@@ -6,11 +6,9 @@ package report_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestReport(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Report")
+	specs.Run(t, "Report")
 }

@@ -6,11 +6,9 @@ package retry_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestRetry(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Retry")
+	specs.Run(t, "Retry")
 }

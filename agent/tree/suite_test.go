@@ -6,11 +6,9 @@ package tree_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestTree(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Trees of files")
+	specs.Run(t, "Trees of files")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/assess"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // isAssessed has the world be a host that has booted the new OS, and remembers more of the attempt.
@@ -66,7 +67,7 @@ var _ = Describe("The time for an assessment", func() {
 		machine.Plugin = &asked{world: w, meanwhile: func(ctx context.Context) { <-ctx.Done() }}
 		Expect(machine.Advance(ctx, wanted("a1"), nil)).To(Succeed())
 		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(specs.Patience))
 
 	It("of staying good is not up for a boot that was good, and is not any more", func() {
 		w.verdicts = []assess.Verdict{{State: assess.Good}, {State: assess.Good}, {State: assess.Good}, {State: assess.Undecided}}

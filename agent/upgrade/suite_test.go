@@ -9,11 +9,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestUpgrade(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Upgrade attempts")
+	specs.Run(t, "Upgrade attempts")
 }
 
 // memoryDir is a directory that costs nothing to flush, where there is one: markers are flushed often.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,6 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // interrupted does something when the host is asked for its facts, which then cannot be had.
@@ -56,7 +56,7 @@ var _ = Describe("An error", func() {
 			close(withdrawn)
 			<-preparing.Done()
 		})).To(Succeed())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(specs.Patience))
 	It("of keeping the attempt is told of", func(ctx SpecContext) {
 		machine := w.agent(dir)
 		Expect(os.MkdirAll(filepath.Join(dir, upgrade.MarkerFile, "in-the-way"), 0o700)).To(Succeed())

@@ -17,11 +17,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/kubeconfig"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestCluster(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "ElementalCluster Controller Suite")
+	specs.Run(t, "ElementalCluster Controller Suite")
 }
 
 const watchFilter = "tested"
@@ -38,7 +38,6 @@ var (
 const settling = 500 * time.Millisecond
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultConsistentlyDuration(time.Second)
 	server = apiserver.StartForSuite()
 	mgr, err := server.NewManager()

@@ -18,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/kinds"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var (
@@ -28,8 +29,7 @@ var (
 )
 
 func TestClusterUpgrade(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Cluster upgrade")
+	specs.Run(t, "Cluster upgrade")
 }
 
 var _ = BeforeSuite(func() {

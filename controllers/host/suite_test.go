@@ -24,11 +24,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestHost(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "ElementalHost Controller Suite")
+	specs.Run(t, "ElementalHost Controller Suite")
 }
 
 const watchFilter = "tested"
@@ -42,7 +42,6 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultConsistentlyDuration(time.Second)
 	server = apiserver.StartForSuite()
 	Expect(elementaloperator.Install(server.Config)).To(Succeed())

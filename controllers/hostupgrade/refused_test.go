@@ -74,11 +74,11 @@ func refuseCordon(ctx context.Context, w *world) (allow func()) {
 	}
 	Expect(live.Create(ctx, policy)).To(Succeed())
 	Expect(live.Create(ctx, binding)).To(Succeed())
-	Eventually(cordon, time.Minute, look).WithContext(ctx).ShouldNot(Succeed())
+	Eventually(cordon).WithPolling(look).WithContext(ctx).ShouldNot(Succeed())
 	return func() {
 		GinkgoHelper()
 		Expect(live.Delete(ctx, binding)).To(Succeed())
 		Expect(live.Delete(ctx, policy)).To(Succeed())
-		Eventually(cordon, time.Minute, look).WithContext(ctx).Should(Succeed())
+		Eventually(cordon).WithPolling(look).WithContext(ctx).Should(Succeed())
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestHostUpgrade(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "ElementalHostUpgrade Controller Suite")
+	specs.Run(t, "ElementalHostUpgrade Controller Suite")
 }
 
 var (

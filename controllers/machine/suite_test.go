@@ -21,11 +21,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestMachine(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "ElementalMachine Controller Suite")
+	specs.Run(t, "ElementalMachine Controller Suite")
 }
 
 var (
@@ -44,7 +44,6 @@ var (
 const watchFilter = "tested"
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultConsistentlyDuration(time.Second)
 	server = apiserver.StartForSuite()
 	Expect(elementaloperator.Install(server.Config)).To(Succeed())

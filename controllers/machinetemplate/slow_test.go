@@ -58,10 +58,10 @@ var _ = Describe("A workload cluster that is slow to answer", func() {
 		stop, err := apiserver.Run(ctx, mgr)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(stop)
-		Eventually(slow.held, time.Minute).Should(Receive())
+		Eventually(slow.held).Should(Receive())
 
 		other.patch(imageB)
-		Eventually(slow.rest, time.Minute).Should(Receive(HaveField("Namespace", other.namespace)))
+		Eventually(slow.rest).Should(Receive(HaveField("Namespace", other.namespace)))
 		Expect(slow.held).NotTo(Receive(), "one template of the slow one at a time")
 	})
 })

@@ -26,6 +26,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var (
@@ -36,8 +37,7 @@ var (
 )
 
 func TestMachineTemplate(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Machine template")
+	specs.Run(t, "Machine template")
 }
 
 var _ = BeforeSuite(func() {

@@ -7,16 +7,15 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestNodePause(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Node Pause Controller Suite")
+	specs.Run(t, "Node Pause Controller Suite")
 }
 
 var (

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var (
@@ -28,8 +29,7 @@ var (
 )
 
 func TestRancherDrain(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Rancher drain")
+	specs.Run(t, "Rancher drain")
 }
 
 var _ = BeforeSuite(func() {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"maps"
 	"sync/atomic"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/rancherdrain"
@@ -27,9 +25,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
-
-// woken is less than the time after which the controller looks again by itself.
-const woken = 25 * time.Second
 
 // looking counts how often a template is read, which is once in each look at a machine that no attempt is underway on.
 type looking struct {
@@ -62,7 +57,7 @@ func (w *world) run() (cache.Cache, *looking) {
 		Client: mgr.GetClient(), Live: looks, Drains: drains, Recorder: mgr.GetEventRecorder("rancherdrain"),
 		Owners: &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}},
 	}
-	Expect(running.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
+	Expect(running.SetupWithManager(ctx, mgr, apiserver.OnlyWoken())).To(Succeed())
 	stop, err := apiserver.Run(ctx, mgr)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(stop()).To(Succeed()) })
@@ -86,13 +81,13 @@ var _ = Describe("In a manager", func() {
 		attempt := w.rollOut()
 		w.asks(rancher.PreDrainAnnotation)
 		w.enter(attempt, attempts.StepHandOver)
-		Eventually(w.answers).WithTimeout(woken).Should(Equal(onlyPre))
+		Eventually(w.answers).Should(Equal(onlyPre))
 		w.asks(rancher.DrainDoneAnnotation, rancher.UncordonAnnotation, rancher.PostDrainAnnotation)
 		w.end(attempt, infrav1.UpgradeRolledBack)
 		Eventually(w.eventsAbout).Should(ConsistOf("Machine m", "Cluster c"))
 		Expect(w.answers()).NotTo(HaveKey(post))
 		change(attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Cancel = true })
-		Eventually(w.answers).WithTimeout(woken).Should(Equal(bothGiven))
+		Eventually(w.answers).Should(Equal(bothGiven))
 		asked := maps.Clone(before.Annotations)
 		for _, annotation := range append(all, rancher.DrainOptionsAnnotation) {
 			asked[annotation] = token
@@ -112,7 +107,7 @@ var _ = Describe("In a manager", func() {
 		Eventually(looks.looks.Load).ShouldNot(BeZero())
 		Expect(w.answers()).To(BeEmpty())
 		w.assign("t", imageB)
-		Eventually(w.answers).WithTimeout(woken).Should(Equal(bothGiven))
+		Eventually(w.answers).Should(Equal(bothGiven))
 	})
 
 	It("the metadata of the plan secrets of its namespace are cached, and nothing of any other Secret", func() {

@@ -15,11 +15,11 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestRegistration(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "ElementalRegistration Controller Suite")
+	specs.Run(t, "ElementalRegistration Controller Suite")
 }
 
 const (
@@ -36,7 +36,6 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultConsistentlyDuration(time.Second)
 	server = apiserver.StartForSuite()
 	mgr, err := server.NewManager()

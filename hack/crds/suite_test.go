@@ -6,11 +6,9 @@ package main
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestCRDs(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "schemas of open fields")
+	specs.Run(t, "schemas of open fields")
 }

@@ -6,11 +6,9 @@ package main
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestMutate(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Changes of conditions")
+	specs.Run(t, "Changes of conditions")
 }

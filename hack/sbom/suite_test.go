@@ -11,11 +11,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestSBOM(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "bill of materials")
+	specs.Run(t, "bill of materials")
 }
 
 var _ = BeforeSuite(func() {

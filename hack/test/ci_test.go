@@ -13,6 +13,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // targets stands for make: one target hangs, in a process of its own, and one fails.
@@ -60,5 +62,5 @@ var _ = Describe("What CI runs", func() {
 			MatchRegexp(`^==> make test-nodes-short passed in \d+s$`),
 			MatchRegexp(`^==> make test-long passed in \d+s$`),
 		))
-	}, SpecTimeout(minute))
+	}, SpecTimeout(specs.Patience))
 })

@@ -4,7 +4,7 @@
 #
 # usage: [DEADLINE=...] hack/test/long.sh [ginkgo flags...]
 #
-# Runs the long suites (long-suites.txt) in turn, PARALLEL at a time (default 2), beginning with another one each commit, so
+# Runs the long suites (long-suites.txt) in turn, PARALLEL at a time at most (default 2; room.sh), beginning with another one each commit, so
 # that each comes first in time. One starts only if twice as much time is left until DEADLINE (deadline.sh) as is recorded
 # for it, since machines differ by as much: what is left is its time-out, and a suite that is ended by it has failed. At the
 # end it is said which ran, with what result, and which did not and why. Fails if one that ran has failed: those for which
@@ -15,6 +15,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 . hack/test/deadline.sh
+. hack/test/room.sh
 
 table=${LONG_TABLE:-hack/test/long-suites.txt}
 results=${LONG_RESULTS:-bin/logs/long}
@@ -25,7 +26,7 @@ main() {
   mkdir -p "$results"
   while read -r name seconds target; do
     order+=("$name")
-    await_room
+    await_room "${PARALLEL:-2}"
     start "$name" "$seconds" "$target" "$@" </dev/null
   done < <(in_turn)
   wait
@@ -45,12 +46,6 @@ in_turn() {
 
 # commit prints the hash of what is tested; zero where there is no repository.
 commit() { echo "${LONG_COMMIT:-$(git rev-parse HEAD 2>/dev/null || echo 0)}"; }
-
-await_room() {
-  while [ "$(jobs -rp | wc -l)" -ge "${PARALLEL:-2}" ]; do
-    wait -n
-  done
-}
 
 # start NAME SECONDS TARGET [flags...] runs a suite in the background, if there is time for it.
 start() {

@@ -10,10 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // table has one suite for each way that one can end.
@@ -44,8 +45,16 @@ one | two) echo met >"$PLAY/meeting" ;;
 esac
 `
 
-// minute is longer than any play takes.
-const minute = time.Minute
+// alone stands for suites that fail beside another. The first runs until it was asked how busy the machine is.
+const alone = `#!/bin/sh
+mkdir "$PLAY/running" || exit 1
+echo "${1##*/}" >>"$PLAY/started"
+until [ "${1##*/}" != one ] || [ -e "$PLAY/asked" ]; do :; done
+rmdir "$PLAY/running"
+`
+
+// busy says that the machine is.
+const busy = "touch $PLAY/asked; echo 99"
 
 // play runs long.sh on a table, with a clock that stands at 0 until a suite moves it.
 type play struct{ folder, script string }
@@ -67,7 +76,7 @@ func (p play) run(ctx context.Context, environment []string, flags ...string) (r
 	GinkgoHelper()
 	cmd := exec.CommandContext(ctx, p.script, flags...)
 	cmd.Env = append(os.Environ(), "PLAY="+p.folder, "LONG_TABLE="+p.path("table"), "LONG_RUN="+p.path("run"),
-		"LONG_RESULTS="+p.path("results"), "CLOCK=cat "+p.path("clock"), "DEADLINE=", "PARALLEL=1", "LONG_COMMIT=00000000")
+		"LONG_RESULTS="+p.path("results"), "CLOCK=cat "+p.path("clock"), "DEADLINE=", "PARALLEL=1", "LOAD=echo 0", "LONG_COMMIT=00000000")
 	cmd.Env = append(cmd.Env, environment...)
 	output, err := cmd.CombinedOutput()
 	GinkgoWriter.Printf("%s", output)
@@ -125,14 +134,22 @@ var _ = Describe("The long suites", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(started).To(ConsistOf("one", "other", "two", "another"))
 		Expect(report).To(Equal([]string{"one passed in 0s", "other passed in 0s", "two passed in 0s", "another passed in 0s"}))
-	}, SpecTimeout(minute))
+	}, SpecTimeout(specs.Patience))
+
+	It("run one at a time on a machine that is busy", func(ctx SpecContext) {
+		p := newPlay("one 1\nother 1\ntwo 1\n", alone)
+		Expect(os.WriteFile(p.path("busy"), []byte("#!/bin/sh\n"+busy), 0o755)).To(Succeed())
+		_, started, err := p.run(ctx, []string{"PARALLEL=2", "LOAD=" + p.path("busy")})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(started).To(Equal([]string{"one", "other", "two"}))
+	}, SpecTimeout(specs.Patience))
 
 	It("fail with what cannot be built for them", func(ctx SpecContext) {
 		report, started, err := newPlay("one 1 no-such-target\ntwo 1\n", suite).run(ctx, nil)
 		Expect(err).To(HaveOccurred())
 		Expect(started).To(Equal([]string{"two at 0 with nothing"}))
 		Expect(report).To(Equal([]string{"one FAILED after 0s", "two passed in 1s"}))
-	}, SpecTimeout(minute))
+	}, SpecTimeout(specs.Patience))
 
 	It("are those of the table", func() {
 		for _, line := range rows() {

@@ -11,6 +11,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var _ = Describe("The short form of real nodes", func() {
@@ -39,22 +41,22 @@ var _ = Describe("The short form of real nodes", func() {
 		said, err := short(ctx, "exit 0", "exit 0", "CLOCK=echo 100", "DEADLINE=580")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(said).To(Equal("make --no-print-directory test-nodes NODES_LABELS=short\n"))
-	}, SpecTimeout(minute))
+	}, SpecTimeout(specs.Patience))
 
 	It("fails if a spec does", func(ctx SpecContext) {
 		_, err := short(ctx, "exit 0", "exit 2")
 		Expect(err).To(HaveOccurred())
-	}, SpecTimeout(minute))
+	}, SpecTimeout(specs.Patience))
 
 	It("passes where the machine lacks something, and tells what", func(ctx SpecContext) {
 		said, err := short(ctx, "echo it lacks root >&2; exit 1", "exit 2")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(said).To(Equal("==> real nodes did not run:\nit lacks root\n"))
-	}, SpecTimeout(minute))
+	}, SpecTimeout(specs.Patience))
 
 	It("passes where there is no time, and tells so", func(ctx SpecContext) {
 		said, err := short(ctx, "exit 0", "exit 2", "CLOCK=echo 100", "DEADLINE=579")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(said).To(Equal("==> real nodes did not run: they can take 480s, and 479s are left\n"))
-	}, SpecTimeout(minute))
+	}, SpecTimeout(specs.Patience))
 })

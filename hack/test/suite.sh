@@ -24,5 +24,4 @@ if [ "$code" -eq 0 ]; then
 else
   echo "==> $package FAILED after $((SECONDS - began))s: $log"
 fi
-# xargs ends early for some codes.
 [ "$code" -eq 0 ]

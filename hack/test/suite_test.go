@@ -6,11 +6,9 @@ package test_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestScripts(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Scripts that run tests")
+	specs.Run(t, "Scripts that run tests")
 }

@@ -4,11 +4,12 @@
 #
 # usage: hack/test/suites.sh FOLDER [ginkgo flags...]
 #
-# Runs each suite beneath a folder with a lab of its own (suite.sh), PARALLEL at a time (default 4), the longest first, and
-# the package ALONGSIDE with them, without those in LEAVE_OUT. A suite mostly waits: for a reboot, a drain, a time-out.
+# Runs each suite beneath a folder with a lab of its own (suite.sh), PARALLEL at a time at most (default 4; room.sh), the longest
+# first, and the package ALONGSIDE with them, without those in LEAVE_OUT. A suite mostly waits: for a reboot, a drain, a time-out.
 # Fails if a suite fails, and says at the end what failed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
+. hack/test/room.sh
 
 folder=$1
 shift
@@ -37,7 +38,10 @@ longest_first() {
 [ -z "${LEAVE_OUT:-}" ] || echo "==> left out on this machine: $LEAVE_OUT (LONG=1 runs them, 'make test-long' as many as there is time for)"
 # What the suites share is compiled once, before they compete for it.
 go vet "./$folder/..." || exit 1
-longest_first | xargs -P "${PARALLEL:-4}" -I '{}' hack/test/suite.sh '{}' "$@"
-code=$?
+while read -r package; do
+  await_room "${PARALLEL:-4}"
+  { hack/test/suite.sh "$package" "$@" </dev/null || touch bin/logs/failed; } &
+done < <(longest_first)
+wait
 hack/test/summarize.sh
-exit "$code"
+[ ! -e bin/logs/failed ]

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,6 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // namespace makes a namespace for one spec.
@@ -113,7 +113,7 @@ func locked(ctx SpecContext, machine *infrav1.ElementalMachine) []string {
 var errCrash = errors.New("crash")
 
 // eventually is how long a claim may take while others contend for the same hosts.
-const eventually = 30 * time.Second
+const eventually = specs.Patience
 
 // watching lends a caching client a watch that nobody uses, which interceptors ask for.
 func watching(inner client.Client) client.WithWatch { return notWatching{inner} }

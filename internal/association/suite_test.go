@@ -13,11 +13,11 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestAssociation(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Association Suite")
+	specs.Run(t, "Association Suite")
 }
 
 // managers stand for several managers that believe to be the leader: each has its own cache.

@@ -14,11 +14,11 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestAttempts(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Attempts")
+	specs.Run(t, "Attempts")
 }
 
 var (

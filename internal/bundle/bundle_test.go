@@ -13,11 +13,11 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/redact"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestBundle(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Bundle Suite")
+	specs.Run(t, "Bundle Suite")
 }
 
 var (

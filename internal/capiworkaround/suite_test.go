@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var (
@@ -30,8 +31,7 @@ var (
 )
 
 func TestCAPIWorkaround(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "CAPI Workaround")
+	specs.Run(t, "CAPI Workaround")
 }
 
 var _ = BeforeSuite(func() {

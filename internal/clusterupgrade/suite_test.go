@@ -6,11 +6,9 @@ package clusterupgrade_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestClusterUpgrade(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Cluster upgrade")
+	specs.Run(t, "Cluster upgrade")
 }

@@ -15,11 +15,11 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestClusterView(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Cluster View Suite")
+	specs.Run(t, "Cluster View Suite")
 }
 
 var (

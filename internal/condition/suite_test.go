@@ -6,11 +6,9 @@ package condition_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestCondition(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Condition Suite")
+	specs.Run(t, "Condition Suite")
 }

@@ -6,11 +6,9 @@ package existing_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestExisting(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Existing Objects Suite")
+	specs.Run(t, "Existing Objects Suite")
 }

@@ -181,9 +181,7 @@ var _ = Describe("A server that does not verify callers", func() {
 		for range 10 {
 			begin(patches, "Content-Length: 20971520")
 		}
-		caller := e.caller(nil)
-		caller.Timeout = 5 * time.Second // the others have ten
-		code, said, err := call(caller, e.url+may, body(4<<20))
+		code, said, err := call(e.caller(nil), e.url+may, body(4<<20))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(code).To(Equal(http.StatusOK), said)
 		Expect(e.answered).To(Receive())
@@ -198,7 +196,7 @@ var _ = Describe("A server that does not verify callers", func() {
 		Eventually(func() (string, error) {
 			_, said, err := call(e.caller(nil), e.url+patches, body(5<<20))
 			return said, err
-		}).WithTimeout(5 * time.Second).Should(ContainSubstring("too many hooks are being called at the moment"))
+		}).Should(ContainSubstring("too many hooks are being called at the moment"))
 		code, _, err := call(e.caller(nil), e.url+may, question())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(code).To(Equal(http.StatusOK))
@@ -218,7 +216,7 @@ var _ = Describe("A server that does not verify callers", func() {
 		Expect(code).To(Equal(http.StatusOK))
 		Expect(e.answered).To(Receive())
 		answer()
-		Expect(time.Since(began)).To(BeNumerically("~", 10*time.Second, 5*time.Second))
+		Expect(time.Since(began)).To(BeNumerically(">=", 10*time.Second))
 		Expect(e.answered).NotTo(Receive(), "it was never handed on")
 	})
 })

@@ -24,12 +24,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/extensionserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/tlstest"
 )
 
 func TestExtensionServer(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Server of the runtime extension")
+	specs.Run(t, "Server of the runtime extension")
 }
 
 const (

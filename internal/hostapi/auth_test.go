@@ -240,11 +240,9 @@ var _ = Describe("A body that is not right", func() {
 		slow, feed := io.Pipe()
 		defer feed.Close()
 		go func() { _, _ = feed.Write([]byte(`{"phase":`)) }()
-		started := time.Now()
 		refused := who.host.report(ctx, io.Reader(slow))
 		Expect(refused.status).To(Equal(http.StatusRequestTimeout))
 		Expect(refused.message()).To(ContainSubstring("did not arrive in time"))
-		Expect(time.Since(started)).To(BeNumerically("<", 5*time.Second))
 		Expect(world(ctx, who.endpoint.Namespace)).To(Equal(before))
 	})
 

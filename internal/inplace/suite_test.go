@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var (
@@ -20,8 +20,7 @@ var (
 )
 
 func TestInPlace(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "In place")
+	specs.Run(t, "In place")
 }
 
 var _ = BeforeSuite(func() {

@@ -6,11 +6,9 @@ package kubeconfig_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestKubeconfig(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Kubeconfig")
+	specs.Run(t, "Kubeconfig")
 }

@@ -6,11 +6,9 @@ package mergepatch_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestMergePatch(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Merge patches")
+	specs.Run(t, "Merge patches")
 }

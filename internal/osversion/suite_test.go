@@ -6,11 +6,9 @@ package osversion_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestOSVersion(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "OS version")
+	specs.Run(t, "OS version")
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var (
@@ -31,8 +32,7 @@ var (
 )
 
 func TestOwner(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Owner")
+	specs.Run(t, "Owner")
 }
 
 var _ = BeforeSuite(func() {

@@ -6,11 +6,9 @@ package pausing_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestPausing(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Pausing Suite")
+	specs.Run(t, "Pausing Suite")
 }

@@ -6,11 +6,9 @@ package predicates_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestPredicates(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Predicates Suite")
+	specs.Run(t, "Predicates Suite")
 }

@@ -6,11 +6,9 @@ package preflight
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestPreflight(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Preflight Suite")
+	specs.Run(t, "Preflight Suite")
 }

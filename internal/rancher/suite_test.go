@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestRancher(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Rancher Suite")
+	specs.Run(t, "Rancher Suite")
 }
 
 var server *apiserver.Server

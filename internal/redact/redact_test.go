@@ -10,11 +10,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/redact"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestRedact(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Redact Suite")
+	specs.Run(t, "Redact Suite")
 }
 
 var _ = DescribeTable("Text", func(text, expected string) {

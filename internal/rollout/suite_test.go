@@ -6,11 +6,9 @@ package rollout_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestRollout(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Rollout")
+	specs.Run(t, "Rollout")
 }

@@ -6,11 +6,9 @@ package sequence_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestSequence(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Sequence")
+	specs.Run(t, "Sequence")
 }

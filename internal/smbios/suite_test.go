@@ -6,11 +6,9 @@ package smbios_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestSMBIOS(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "SMBIOS Suite")
+	specs.Run(t, "SMBIOS Suite")
 }

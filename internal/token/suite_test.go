@@ -6,11 +6,9 @@ package token_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestToken(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Tokens")
+	specs.Run(t, "Tokens")
 }

@@ -12,11 +12,11 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestWebhooks(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Webhooks Suite")
+	specs.Run(t, "Webhooks Suite")
 }
 
 var (

@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestWorkload(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Workload Suite")
+	specs.Run(t, "Workload Suite")
 }
 
 // server is the management and the workload cluster.

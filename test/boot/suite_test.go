@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -39,10 +40,8 @@ var (
 )
 
 func TestBoot(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(look)
-	RunSpecs(t, "Boot")
+	specs.Run(t, "Boot")
 }
 
 var _ = BeforeSuite(func() {

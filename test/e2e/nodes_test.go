@@ -183,7 +183,7 @@ func (n *nodes) routeAPITo(ctx context.Context, to framework.ClusterProxy) {
 		return
 	}
 	var announcing *nspawn.Host
-	Eventually(func() *nspawn.Host { announcing = n.announcing(); return announcing }, "1m", "1s").WithContext(ctx).ShouldNot(BeNil(), nspawn.VirtualAddress)
+	Eventually(func() *nspawn.Host { announcing = n.announcing(); return announcing }).WithContext(ctx).ShouldNot(BeNil(), nspawn.VirtualAddress)
 	announcing.Share(true)
 }
 

@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // Flags, with the names used in the suites of other providers.
@@ -52,8 +53,7 @@ var (
 
 func TestE2E(t *testing.T) {
 	ctrl.SetLogger(klog.Background())
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "e2e")
+	specs.Run(t, "e2e")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -28,8 +29,7 @@ const (
 )
 
 func TestImages(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "OS images")
+	specs.Run(t, "OS images")
 }
 
 // site is the build environment, with its own container storage, so that nothing of this machine is used or

@@ -19,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
 type (
@@ -28,10 +29,7 @@ type (
 	Held = host.Held
 )
 
-const (
-	lookAgain    = 100 * time.Millisecond
-	awaitTimeout = 2 * time.Minute
-)
+const lookAgain = 100 * time.Millisecond
 
 func (l *Lab) startRegistry() error {
 	registry, err := image.Start(image.Options{})
@@ -52,7 +50,7 @@ const stableWindow = time.Second
 func (l *Lab) AgentConfig(ctx context.Context, namespace, registration string) ([]byte, error) {
 	object := &infrav1.ElementalRegistration{}
 	object.Namespace, object.Name = namespace, registration
-	err := wait.PollUntilContextTimeout(ctx, lookAgain, awaitTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, lookAgain, process.Patience, true, func(ctx context.Context) (bool, error) {
 		if err := l.Kube.Get(ctx, keyOf(object), object); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}

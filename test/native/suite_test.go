@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -18,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // grubName is the name under which the test binary makes GRUB's choice.
@@ -125,13 +125,12 @@ func boot(choice grub.Choice, snapshot, image string) error {
 }
 
 func TestNative(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Agent on the real elemental CLI")
+	specs.Run(t, "Agent on the real elemental CLI")
 }
 
 // patience is the timeout of an upgrade: two concurrent ones copy, compress and sync whole trees, which takes minutes
 // on a busy disk.
-const patience = 4 * time.Minute
+const patience = specs.Patience
 
 // programs of the machines: the CLI and the agent.
 var programs struct{ elemental, agent string }
@@ -140,7 +139,6 @@ var _ = BeforeSuite(func() {
 	if missing := missingHere(); missing != "" {
 		Skip("the suite on the real elemental CLI is skipped: " + missing)
 	}
-	SetDefaultEventuallyTimeout(patience)
 	programs.elemental = os.Getenv(binEnv)
 	root, err := repository.Root()
 	Expect(err).NotTo(HaveOccurred())

@@ -35,7 +35,7 @@ func startCluster(ctx context.Context) {
 		workers = 1
 	}
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{
-		Name: "real", Workers: workers, Hosts: powerOnHosts, Patience: patience, AssessmentTimeout: assessmentTimeout,
+		Name: "real", Workers: workers, Hosts: powerOnHosts, AssessmentTimeout: assessmentTimeout,
 		PreflightErrors: preflightErrors,
 	})
 	isReady := And(HaveField("Type", corev1.NodeReady), HaveField("Status", corev1.ConditionTrue))

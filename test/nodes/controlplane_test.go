@@ -44,7 +44,7 @@ func newAlone(ctx context.Context) *alone {
 	GinkgoHelper()
 	made := &alone{}
 	made.Cluster = suite.NewCluster(ctx, theLab, scenario.Options{
-		Name: aloneName, Pools: []scenario.Pool{{Name: scenario.Template}}, Spare: 1, Patience: patience, AssessmentTimeout: assessmentTimeout,
+		Name: aloneName, Pools: []scenario.Pool{{Name: scenario.Template}}, Spare: 1, AssessmentTimeout: assessmentTimeout,
 		Hosts: func(_ context.Context, c *scenario.Cluster, agentConfig []byte) error {
 			made.host = setup.NewHost(c.HostName(1), aloneNumber, c.Image, agentConfig)
 			return nil

@@ -15,11 +15,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout of what happens on a host; a boot and an upgrade take longer while others compile.
-	patience = 5 * time.Minute
+	patience = specs.Patience
 	// assessmentTimeout is what a bad image takes whose kubelet or network does not start.
 	assessmentTimeout = 90 * time.Second
 	look              = 200 * time.Millisecond
@@ -37,10 +38,8 @@ var (
 )
 
 func TestNodes(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(look)
-	RunSpecs(t, "Nodes")
+	specs.Run(t, "Nodes")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -25,8 +25,6 @@ const (
 	stubbornGrace = 8 * time.Second
 	// killed is the exit code of a container that was ended by SIGKILL.
 	killed = 137
-	// soon is longer than the provider takes to notice that a Pod is gone, also while others compile.
-	soon = time.Minute
 	// recorderDelay is how long the DaemonSet's Pods take to be Ready.
 	recorderDelay = 6 * time.Second
 	// recordDir is where the DaemonSet's Pods have their record on the host. /var is on the persistent partition.

@@ -79,7 +79,7 @@ var _ = Describe("The managers as Pods", Ordered, func() {
 	})
 
 	It("upgrade a host in place, which reaches the Elemental API at a port of the Node", func(ctx SpecContext) {
-		cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "pods", Workers: 1, Patience: patience})
+		cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "pods", Workers: 1})
 		upgrade(ctx, cluster)
 	})
 

@@ -15,11 +15,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what Pods do; they start slowly while others compile.
-	patience = 5 * time.Minute
+	patience = specs.Patience
 	look     = 500 * time.Millisecond
 )
 
@@ -36,10 +37,8 @@ var (
 )
 
 func TestPods(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(look)
-	RunSpecs(t, "Pods")
+	specs.Run(t, "Pods")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -6,11 +6,9 @@ package dummy_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestDummy(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Dummy OS")
+	specs.Run(t, "Dummy OS")
 }

@@ -6,11 +6,9 @@ package elemental_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestElemental(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Elemental OS plugin")
+	specs.Run(t, "Elemental OS plugin")
 }

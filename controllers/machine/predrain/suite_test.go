@@ -7,16 +7,15 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestPreDrain(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Pre-drain Hook Suite")
+	specs.Run(t, "Pre-drain Hook Suite")
 }
 
 var (

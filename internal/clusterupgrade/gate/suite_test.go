@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestGate(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Gate")
+	specs.Run(t, "Gate")
 }
 
 // server is the workload cluster. No controller for Jobs runs in it.

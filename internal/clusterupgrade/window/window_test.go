@@ -12,11 +12,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade/window"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestWindow(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Window")
+	specs.Run(t, "Window")
 }
 
 func at(value string) time.Time {

@@ -6,11 +6,9 @@ package outlook
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestOutlook(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Outlook Suite")
+	specs.Run(t, "Outlook Suite")
 }

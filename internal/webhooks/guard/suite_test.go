@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/guard"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var (
@@ -30,8 +31,7 @@ var (
 )
 
 func TestGuard(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Guard")
+	specs.Run(t, "Guard")
 }
 
 // The guard runs as it does in the manager: the API server calls it, by the configuration that is
@@ -48,9 +48,9 @@ var _ = BeforeSuite(func() {
 	go func() { ended <- mgr.Start(running) }()
 	DeferCleanup(func() {
 		cancel()
-		Eventually(ended, "30s").Should(Receive(BeNil()))
+		Eventually(ended).Should(Receive(BeNil()))
 	})
-	Eventually(func() error { return mgr.GetWebhookServer().StartedChecker()(nil) }, "10s").Should(Succeed())
+	Eventually(func() error { return mgr.GetWebhookServer().StartedChecker()(nil) }).Should(Succeed())
 })
 
 func newNamespace() string {

@@ -19,11 +19,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/request"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestRequest(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Upgrade Request Suite")
+	specs.Run(t, "Upgrade Request Suite")
 }
 
 var (

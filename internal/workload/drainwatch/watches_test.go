@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -106,14 +107,20 @@ var _ = Describe("A Node that is drained", func() {
 
 	It("wakes once for all that leaves within the pace, at its end", func(ctx SpecContext) {
 		pods := []*corev1.Pod{createPod(ctx, "a", of.Node), createPod(ctx, "b", of.Node), createPod(ctx, "c", of.Node)}
-		Expect(watches.Ensure(ctx, of, 2*time.Second, drainwatch.Pods)).To(BeTrue())
+		clock := clocktesting.NewFakeClock(time.Now())
+		watches.Clock = clock
+		Expect(watches.Ensure(ctx, of, time.Minute, drainwatch.Pods)).To(BeTrue())
 		remove(ctx, pods[0])
 		Eventually(woken).Should(BeTrue())
 		remove(ctx, pods[1])
 		remove(ctx, pods[2])
-		Consistently(woken, "1s").Should(BeFalse())
-		Eventually(woken, "5s").Should(BeTrue())
-		Consistently(woken, "2500ms").Should(BeFalse())
+		Eventually(clock.HasWaiters).Should(BeTrue())
+		Consistently(woken, "500ms").Should(BeFalse())
+		clock.Step(time.Minute)
+		Eventually(woken).Should(BeTrue())
+		Eventually(clock.HasWaiters).Should(BeTrue())
+		clock.Step(time.Minute)
+		Consistently(woken, "500ms").Should(BeFalse())
 	})
 
 	It("is polled where the account may not watch, and the cluster is not asked again at once", func(ctx SpecContext) {

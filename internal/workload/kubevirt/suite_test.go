@@ -12,11 +12,11 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/kinds"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestKubeVirt(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Evacuation of Virtual Machines Suite")
+	specs.Run(t, "Evacuation of Virtual Machines Suite")
 }
 
 // live reads and writes the API server, which has KubeVirt's kinds and nothing of KubeVirt.

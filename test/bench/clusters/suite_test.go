@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -33,9 +34,8 @@ const (
 var count = 50
 
 func TestClustersBenchmark(t *testing.T) {
-	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(15 * time.Minute)
-	RunSpecs(t, "Clusters benchmark")
+	specs.Run(t, "Clusters benchmark")
 }
 
 var _ = BeforeSuite(func() {

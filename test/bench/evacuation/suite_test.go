@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -30,8 +31,7 @@ const (
 var size, others = 500, 1000
 
 func TestEvacuationBenchmark(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Evacuation benchmark")
+	specs.Run(t, "Evacuation benchmark")
 }
 
 var _ = BeforeSuite(func() {

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const attemptsVariable = "HISTORY_BENCH_ATTEMPTS"
@@ -24,9 +25,8 @@ const attemptsVariable = "HISTORY_BENCH_ATTEMPTS"
 var past = 10_000
 
 func TestHistoryBenchmark(t *testing.T) {
-	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(5 * time.Minute)
-	RunSpecs(t, "History benchmark")
+	specs.Run(t, "History benchmark")
 }
 
 var _ = BeforeSuite(func() {

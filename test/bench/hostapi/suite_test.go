@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -47,8 +48,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestHostAPIBenchmark(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Host API benchmark")
+	specs.Run(t, "Host API benchmark")
 }
 
 var _ = BeforeSuite(func() {

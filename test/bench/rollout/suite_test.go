@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -26,7 +27,6 @@ const (
 var sizes []int
 
 func TestRolloutBenchmark(t *testing.T) {
-	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(10 * time.Minute)
 	for word := range strings.SplitSeq(cmp.Or(os.Getenv(sizesVariable), "10,100,1000"), ",") {
 		size, err := strconv.Atoi(word)
@@ -35,5 +35,5 @@ func TestRolloutBenchmark(t *testing.T) {
 		}
 		sizes = append(sizes, size)
 	}
-	RunSpecs(t, "Rollout benchmark")
+	specs.Run(t, "Rollout benchmark")
 }

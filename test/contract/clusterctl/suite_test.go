@@ -15,6 +15,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const tag = "v0.8.0"
@@ -22,8 +23,7 @@ const tag = "v0.8.0"
 var root, release string
 
 func TestContract(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "clusterctl Contract Suite")
+	specs.Run(t, "clusterctl Contract Suite")
 }
 
 var _ = BeforeSuite(func() {

@@ -28,11 +28,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	namespace = "elemental-system"
-	patience  = 2 * time.Minute
+	patience  = specs.Patience
 	// calm is how long something must not happen.
 	calm = 2 * time.Second
 )
@@ -56,8 +57,7 @@ var (
 )
 
 func TestManager(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "bin/manager")
+	specs.Run(t, "bin/manager")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestPredecessor(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Predecessor's manifests")
+	specs.Run(t, "Predecessor's manifests")
 }
 
 var server *apiserver.Server

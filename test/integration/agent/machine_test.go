@@ -20,12 +20,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/rendezvous"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const hostName = "host-1"
 
 // patience is the timeout for what a host has to do eventually, on a busy machine.
-const patience = time.Minute
+const patience = specs.Patience
 
 // machine is a host with the real agent, a registry and an API.
 type machine struct {

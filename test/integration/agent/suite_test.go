@@ -17,15 +17,13 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
-
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/retry"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/system"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // agentName is the name under which the test binary acts as the agent.
@@ -97,6 +95,5 @@ func work(ctx context.Context, command, root, path string) error {
 const assessPolicyFile = "/lab/assess-policy.json"
 
 func TestAgent(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Agent on hosts of the lab")
+	specs.Run(t, "Agent on hosts of the lab")
 }

@@ -44,7 +44,7 @@ var _ = Describe("An upgrade", func() {
 	It("needs no registry once the image was fetched", func() {
 		v2 := m.push("v2", image.OS{})
 		m.desire(wire.Desired{Upgrade: request("a1", v2.URI(), false)})
-		Eventually(m.attempt, 10*time.Second).Should(HaveField("Phase", wire.PhaseFetched))
+		Eventually(m.attempt).Should(HaveField("Phase", wire.PhaseFetched))
 		Expect(m.registry.Close()).To(Succeed())
 		m.upgrade("a1", v2)
 		Expect(m.ends("a1").Phase).To(Equal(wire.PhaseSucceeded))
@@ -103,7 +103,7 @@ var _ = Describe("An upgrade", func() {
 			boots := len(m.Boots())
 			Expect(m.PowerOff(GinkgoT().Context())).To(Succeed())
 			Expect(m.PowerOn(GinkgoT().Context())).To(Succeed())
-			Eventually(m.last, 10*time.Second).Should(HaveField("OS.BootID", Equal(lastBoot(m, boots+1))))
+			Eventually(m.last).Should(HaveField("OS.BootID", Equal(lastBoot(m, boots+1))))
 			Expect(m.last().OS).To(And(HaveField("Snapshot", BeEquivalentTo(1)), HaveField("BootMode", "active")))
 			Expect(m.attempt().Phase).To(Equal(wire.PhaseRolledBack))
 
@@ -327,9 +327,9 @@ var _ = Describe("An upgrade", func() {
 	It("is dropped when it is withdrawn before it is applied", func() {
 		v2 := m.push("v2", image.OS{})
 		m.desire(wire.Desired{Upgrade: request("a1", v2.URI(), false)})
-		Eventually(m.attempt, 10*time.Second).Should(HaveField("Phase", wire.PhaseFetched))
+		Eventually(m.attempt).Should(HaveField("Phase", wire.PhaseFetched))
 		m.desire(wire.Desired{})
-		Eventually(m.last, 10*time.Second).Should(HaveField("Upgrade", BeNil()))
+		Eventually(m.last).Should(HaveField("Upgrade", BeNil()))
 		Expect(m.marker()).To(Equal(upgrade.Marker{}))
 		Expect(os.ReadDir(m.Path("/var/lib/elemental/agent/images"))).To(BeEmpty())
 	})
@@ -340,7 +340,7 @@ var _ = Describe("An upgrade", func() {
 		Eventually(held.Came(wire.PhaseApplying), patience).Should(BeClosed())
 		m.desire(wire.Desired{})
 		held.Release(wire.PhaseApplying)
-		Eventually(m.last, 20*time.Second).Should(HaveField("OS.Version", "v2"))
+		Eventually(m.last).Should(HaveField("OS.Version", "v2"))
 	})
 })
 

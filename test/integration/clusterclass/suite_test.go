@@ -8,25 +8,24 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, calm is how long something must not
 	// happen.
-	patience = 2 * time.Minute
+	patience = specs.Patience
 	calm     = 4 * time.Second
 	look     = 200 * time.Millisecond
 )
 
 func TestClusterClass(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "ClusterClass")
+	specs.Run(t, "ClusterClass")
 }
 
 // deployment is the one MachineDeployment of the cluster, whose name the topology has generated.

@@ -65,7 +65,7 @@ func (p *plane) startCertManager(ctx context.Context) error {
 
 // awaitCertificates waits until cert-manager has issued all certificates of the providers, and has injected their CAs.
 func (p *plane) awaitCertificates(ctx context.Context) error {
-	err := scenario.Await(ctx, "cert-manager to issue all certificates", patience, func(ctx context.Context) (string, error) {
+	err := scenario.Await(ctx, "cert-manager to issue all certificates", func(ctx context.Context) (string, error) {
 		select {
 		case <-p.certManager.Exited():
 			return "", p.certManager.Failure()

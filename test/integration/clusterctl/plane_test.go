@@ -85,7 +85,7 @@ func startPlane(ctx context.Context, options lab.Options, before ...func(context
 // awaitRefusal waits until everything is installed except the ExtensionConfig, which needs a webhook of Cluster API,
 // whose manager does not run yet.
 func (p *plane) awaitRefusal(ctx context.Context, ended <-chan error) error {
-	return scenario.Await(ctx, "the ExtensionConfig to be refused", 2*patience, func(ctx context.Context) (string, error) {
+	return scenario.Await(ctx, "the ExtensionConfig to be refused", func(ctx context.Context) (string, error) {
 		select {
 		case err := <-ended:
 			return "", fmt.Errorf("clusterctl ended before a manager ran: %w", err)

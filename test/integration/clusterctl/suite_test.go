@@ -13,11 +13,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon.
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	look     = 200 * time.Millisecond
 )
 
@@ -28,8 +29,7 @@ var (
 )
 
 func TestClusterctl(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "clusterctl")
+	specs.Run(t, "clusterctl")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -17,11 +17,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, and whole that for an upgrade of KubeVirt, or of all nodes.
-	patience = 5 * time.Minute
+	patience = specs.Patience
 	whole    = 15 * time.Minute
 	look     = 200 * time.Millisecond
 	// calm is how long something must not happen.
@@ -35,10 +36,8 @@ var (
 )
 
 func TestClusterKubeVirt(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(look)
-	RunSpecs(t, "Cluster upgrade with KubeVirt")
+	specs.Run(t, "Cluster upgrade with KubeVirt")
 }
 
 var _ = BeforeSuite(func() {

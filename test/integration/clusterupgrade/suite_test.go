@@ -19,11 +19,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, on a busy machine, and calm is how long something must not happen.
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	// whole is the timeout for an upgrade of all nodes.
 	whole = 10 * time.Minute
 	calm  = 5 * time.Second
@@ -42,8 +43,7 @@ var (
 )
 
 func TestClusterUpgrade(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Cluster upgrade")
+	specs.Run(t, "Cluster upgrade")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -22,10 +22,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	look     = 200 * time.Millisecond
 	calm     = 3 * time.Second
 	// zoneA has all hosts but the last, which is in zoneB.
@@ -34,8 +35,7 @@ const (
 )
 
 func TestContract(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Contract")
+	specs.Run(t, "Contract")
 }
 
 var (

@@ -15,12 +15,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, calm is how long something must not
 	// happen.
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	calm     = 8 * time.Second
 	look     = 200 * time.Millisecond
 )
@@ -29,8 +30,7 @@ const (
 var theLab *lab.Lab
 
 func TestControlPlane(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Control plane")
+	specs.Run(t, "Control plane")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -17,10 +17,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	look     = 200 * time.Millisecond
 	// calm is how long something must not happen.
 	calm = 5 * time.Second
@@ -28,8 +29,7 @@ const (
 )
 
 func TestDemoDocument(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Demo document")
+	specs.Run(t, "Demo document")
 }
 
 var theLab *lab.Lab

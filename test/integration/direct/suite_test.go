@@ -20,11 +20,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, calm is how long something must not happen.
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	calm     = 6 * time.Second
 	look     = 200 * time.Millisecond
 )
@@ -33,8 +34,7 @@ const (
 var theLab *lab.Lab
 
 func TestDirect(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Direct")
+	specs.Run(t, "Direct")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

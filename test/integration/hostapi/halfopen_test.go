@@ -17,10 +17,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
-	patience = 90 * time.Second
+	patience = specs.Patience
 	look     = 200 * time.Millisecond
 
 	// callers is the number of clients that open a connection and then send nothing more.

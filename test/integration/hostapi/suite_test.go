@@ -10,13 +10,13 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var theLab *lab.Lab
 
 func TestHostAPI(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Host API")
+	specs.Run(t, "Host API")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -7,17 +7,16 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var theLab *lab.Lab
 
 func TestHostile(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Hostile callers")
+	specs.Run(t, "Hostile callers")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

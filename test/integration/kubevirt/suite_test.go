@@ -16,10 +16,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	look     = 100 * time.Millisecond
 	// calm is how long something must not happen.
 	calm = 5 * time.Second
@@ -34,10 +35,8 @@ var (
 )
 
 func TestKubeVirt(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(look)
-	RunSpecs(t, "KubeVirt")
+	specs.Run(t, "KubeVirt")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -11,10 +11,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
-	patience = 90 * time.Second
+	patience = specs.Patience
 	look     = 100 * time.Millisecond
 )
 
@@ -23,10 +24,8 @@ const (
 var theLab *lab.Lab
 
 func TestLab(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(look)
-	RunSpecs(t, "Lab")
+	specs.Run(t, "Lab")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -22,11 +22,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon.
-	patience = 2 * time.Minute
+	patience = specs.Patience
 	look     = 200 * time.Millisecond
 )
 
@@ -38,12 +39,10 @@ var (
 )
 
 func TestObserve(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Observe")
+	specs.Run(t, "Observe")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(look)
 	theLab = suite.StartLab(ctx, lab.Options{})
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Workers: 2})

@@ -8,17 +8,17 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, on a busy machine.
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	look     = 100 * time.Millisecond
 	// calm is how long something must not happen.
 	calm = 3 * time.Second
@@ -36,9 +36,7 @@ var (
 )
 
 func TestPause(t *testing.T) {
-	RegisterFailHandler(Fail)
-	suite, reporter := GinkgoConfiguration()
-	RunSpecs(t, "Pause", suite, reporter)
+	specs.Run(t, "Pause")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

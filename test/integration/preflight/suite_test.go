@@ -22,12 +22,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/storage"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, calm is how long something must not
 	// happen.
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	calm     = 5 * time.Second
 	look     = 500 * time.Millisecond
 )
@@ -41,8 +42,7 @@ var (
 )
 
 func TestPreflight(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Preflight")
+	specs.Run(t, "Preflight")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

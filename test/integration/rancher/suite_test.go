@@ -13,11 +13,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon.
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	look     = 200 * time.Millisecond
 )
 
@@ -25,8 +26,7 @@ const (
 var theLab *lab.Lab
 
 func TestRancher(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Rancher")
+	specs.Run(t, "Rancher")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

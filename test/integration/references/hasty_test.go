@@ -44,10 +44,12 @@ var _ = Describe("A template that is patched repeatedly", func() {
 			last = suite.Push(ctx, cluster, image.OS{})
 			Expect(cluster.PatchPool(ctx, template, last)).To(Succeed())
 			// Cluster API sees some of them; others are superseded before that.
-			_ = scenario.Await(ctx, "the patch to be rolled out", pause, func(ctx context.Context) (string, error) {
+			paused, cancel := context.WithTimeout(ctx, pause)
+			_ = scenario.Await(paused, "the patch to be rolled out", func(ctx context.Context) (string, error) {
 				attempt, err := attemptFor(ctx, last)
 				return map[bool]string{true: "no attempt"}[attempt.Name == ""], err
 			})
+			cancel()
 		}
 		reaches(ctx, last)
 		Expect(active.most()).To(Equal(1), "attempts of a host that had not ended, at a time")

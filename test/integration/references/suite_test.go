@@ -19,11 +19,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, calm is how long something must not happen.
-	patience = 2 * time.Minute
+	patience = specs.Patience
 	calm     = 5 * time.Second
 	look     = 200 * time.Millisecond
 )
@@ -42,9 +43,7 @@ var (
 )
 
 func TestReferences(t *testing.T) {
-	RegisterFailHandler(Fail)
-	suite, reporter := GinkgoConfiguration()
-	RunSpecs(t, "References", suite, reporter)
+	specs.Run(t, "References")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

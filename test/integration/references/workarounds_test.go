@@ -84,7 +84,7 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 		Expect(pointTo(ctx, toGood)).To(Succeed())
 		Eventually(hasTooMany, patience, "20ms").WithContext(ctx).WithArguments(toBad).Should(BeTrue())
 		Expect(pointTo(ctx, toBad)).To(Succeed())
-		Eventually(func() []string { return audit.Deleted(written(), "machines") }, "30s", look).ShouldNot(HaveLen(len(known)), mended("Judge and Pause"))
+		Eventually(func() []string { return audit.Deleted(written(), "machines") }, patience, look).ShouldNot(HaveLen(len(known)), mended("Judge and Pause"))
 
 		restoreGuard(ctx)
 		Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(toGood).Should(Succeed())

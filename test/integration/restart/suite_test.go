@@ -13,6 +13,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 	// managers are reestablished late: client-go backs off up to 30 seconds plus as much jitter, and resets the backoff
 	// only after two minutes without an outage. Of 36 watches the last was observed 100 seconds late, and one change
 	// has to pass through several of them.
-	patience = 5 * time.Minute
+	patience = specs.Patience
 	look     = 50 * time.Millisecond
 	// webPods is the number of Pods that are drained from the worker.
 	webPods = 2
@@ -33,9 +34,7 @@ var (
 )
 
 func TestRestart(t *testing.T) {
-	RegisterFailHandler(Fail)
-	suite, reporter := GinkgoConfiguration()
-	RunSpecs(t, "Restart", suite, reporter)
+	specs.Run(t, "Restart")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -14,11 +14,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon.
-	patience = 5 * time.Minute
+	patience = specs.Patience
 	look     = 100 * time.Millisecond
 )
 
@@ -30,9 +31,7 @@ var (
 )
 
 func TestRestore(t *testing.T) {
-	RegisterFailHandler(Fail)
-	suite, reporter := GinkgoConfiguration()
-	RunSpecs(t, "Restore", suite, reporter)
+	specs.Run(t, "Restore")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

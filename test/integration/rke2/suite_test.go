@@ -16,11 +16,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/rke2"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, calm is how long something must not happen.
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	calm     = 8 * time.Second
 	look     = 200 * time.Millisecond
 )
@@ -29,8 +30,7 @@ const (
 var theLab *lab.Lab
 
 func TestRKE2(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "RKE2")
+	specs.Run(t, "RKE2")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -16,19 +16,19 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, calm is how long something must not
 	// happen.
-	patience = 90 * time.Second
+	patience = specs.Patience
 	calm     = 8 * time.Second
 	look     = 200 * time.Millisecond
 )
 
 func TestRollout(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Rollout")
+	specs.Run(t, "Rollout")
 }
 
 // expectKept asserts what must hold after any change that is not a replacement.

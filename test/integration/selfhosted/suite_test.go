@@ -14,11 +14,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for a reboot with all that comes back after it.
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	look     = 200 * time.Millisecond
 )
 
@@ -30,8 +31,7 @@ var (
 )
 
 func TestSelfHosted(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "SelfHosted")
+	specs.Run(t, "SelfHosted")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -17,11 +17,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/storage"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen, calm is how long something must not happen.
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	calm     = 5 * time.Second
 	look     = 100 * time.Millisecond
 )
@@ -34,11 +35,9 @@ var (
 )
 
 func TestStorage(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(look)
 	SetDefaultConsistentlyDuration(calm)
-	RunSpecs(t, "Storage")
+	specs.Run(t, "Storage")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

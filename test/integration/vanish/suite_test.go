@@ -8,16 +8,16 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, calm is how long something must not happen.
-	patience = 2 * time.Minute
+	patience = specs.Patience
 	calm     = 5 * time.Second
 	look     = 50 * time.Millisecond
 )
@@ -30,8 +30,7 @@ var (
 )
 
 func TestVanish(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Vanish")
+	specs.Run(t, "Vanish")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

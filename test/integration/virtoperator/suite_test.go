@@ -17,11 +17,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is for the operator to deploy or upgrade everything on a busy machine.
-	patience = 5 * time.Minute
+	patience = specs.Patience
 	look     = 200 * time.Millisecond
 	// calm is how long something must not happen.
 	calm = 20 * time.Second
@@ -36,10 +37,8 @@ var (
 )
 
 func TestVirtOperator(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(look)
-	RunSpecs(t, "virt-operator")
+	specs.Run(t, "virt-operator")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

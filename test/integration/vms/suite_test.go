@@ -21,10 +21,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	look     = 200 * time.Millisecond
 	// calm is how long something must not happen.
 	calm = 6 * time.Second
@@ -36,10 +37,8 @@ const (
 var cluster *scenario.Cluster
 
 func TestVMs(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(look)
-	RunSpecs(t, "Virtual Machines")
+	specs.Run(t, "Virtual Machines")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

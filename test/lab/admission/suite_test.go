@@ -14,6 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -28,8 +29,7 @@ var (
 )
 
 func TestAdmission(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Admission")
+	specs.Run(t, "Admission")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

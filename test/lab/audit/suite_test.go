@@ -6,11 +6,9 @@ package audit_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestAudit(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Audit")
+	specs.Run(t, "Audit")
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
 // ExtensionName is the name of our ExtensionConfig.
@@ -39,7 +40,7 @@ func Register(ctx context.Context, env Env, port int) error {
 	if err := env.Client.Create(ctx, config); err != nil {
 		return fmt.Errorf("creating ExtensionConfig %s: %w", config.Name, err)
 	}
-	err := wait.PollUntilContextTimeout(ctx, discoverPoll, startTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, discoverPoll, process.Patience, true, func(ctx context.Context) (bool, error) {
 		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
 			return false, fmt.Errorf("reading ExtensionConfig %s: %w", config.Name, err)
 		}

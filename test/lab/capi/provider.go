@@ -9,15 +9,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
-
-const startTimeout = 2 * time.Minute
 
 // Provider is a manager with its manifests.
 type Provider struct {
@@ -93,7 +90,7 @@ func (p *Provider) Prepare(ctx context.Context, env Env) error {
 
 // Start starts the manager, waits until it is ready, and only then registers its webhooks.
 func (p *Provider) Start(ctx context.Context, env Env) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, process.Patience)
 	defer cancel()
 	certs, err := p.certificates(env)
 	if err != nil {

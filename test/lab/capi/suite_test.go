@@ -6,11 +6,9 @@ package capi_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestCAPI(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "CAPI")
+	specs.Run(t, "CAPI")
 }

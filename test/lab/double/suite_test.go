@@ -7,10 +7,8 @@ import (
 	"os"
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
-
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // TestMain lets the test binary act as the multi-call binary, because commands that a test kills must
@@ -23,6 +21,5 @@ func TestMain(m *testing.M) {
 }
 
 func TestDouble(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Doubles of a host's commands")
+	specs.Run(t, "Doubles of a host's commands")
 }

@@ -16,12 +16,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/units"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/cloudinit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
 const (
-	joinTimeout = 30 * time.Second
-	// planeTimeout is for a control plane to join: an etcd process has to start and to catch up as a learner.
-	planeTimeout    = 2 * time.Minute
 	farewellTimeout = 3 * time.Second
 )
 
@@ -115,7 +113,7 @@ func (r *running) readKubeadm(argv []string) ([]byte, kubelet.Join, error) {
 
 func (r *running) register(ctx context.Context, join kubelet.Join) error {
 	if r.opts.Kubelet != nil {
-		ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+		ctx, cancel := context.WithTimeout(ctx, process.Patience)
 		defer cancel()
 		if err := r.opts.Kubelet.Register(ctx, r.report(join)); err != nil {
 			return err

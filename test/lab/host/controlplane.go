@@ -10,6 +10,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/etcd"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
 // becomeControlPlane is what kubeadm does on a control plane host besides registering its Node: it starts etcd, and
@@ -21,7 +22,7 @@ func (r *running) becomeControlPlane(ctx context.Context, config []byte, join ku
 	if r.opts.Etcd == "" {
 		return errors.New("a host without an etcd binary cannot be a control plane")
 	}
-	ctx, cancel := context.WithTimeout(ctx, planeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, process.Patience)
 	defer cancel()
 	if !first {
 		return r.joinEtcd(ctx, join)

@@ -206,7 +206,7 @@ func (l *lab) awaitBoot(n int) host.Boot {
 			g.Expect(l.events.types()).To(ContainElement(host.AssessmentPassed))
 			g.Expect(l.GrubEnv()).To(WithTransform(lastAttempt, BeEmpty()))
 		}
-	}).WithTimeout(10 * time.Second).Should(Succeed())
+	}).Should(Succeed())
 	return last
 }
 

@@ -13,10 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
-
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // stubName is the name under which the test binary acts as the agent.
@@ -67,6 +65,5 @@ func say(root, text string) {
 }
 
 func TestHost(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Hosts of the lab")
+	specs.Run(t, "Hosts of the lab")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/admission"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/rendezvous"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
@@ -30,7 +31,7 @@ const (
 	reporting = 3 * time.Second
 
 	// patience is the timeout for what has to happen soon.
-	patience = 90 * time.Second
+	patience = process.Patience
 	blink    = 5 * time.Millisecond
 
 	management = "management"

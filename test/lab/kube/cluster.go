@@ -13,7 +13,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -21,9 +20,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
-
-// startTimeout is for one process to become ready on a busy machine.
-const startTimeout = 2 * time.Minute
 
 // admins is the group of cluster administrators.
 const admins = "system:masters"

@@ -109,7 +109,7 @@ func (c *Cluster) startEtcd(ctx context.Context, client, peer int) error {
 }
 
 func (c *Cluster) awaitEtcd(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, process.Patience)
 	defer cancel()
 	return c.etcd.AwaitOK(ctx, c.etcdURL+"/health", nil)
 }
@@ -119,7 +119,7 @@ func (c *Cluster) awaitAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, process.Patience)
 	defer cancel()
 	return c.APIServer.AwaitOK(ctx, c.URL()+"/readyz", config)
 }

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
 const (
 	lookAgain = 200 * time.Millisecond
-	// deployTimeout is for the operator to deploy or upgrade everything on a busy machine.
-	deployTimeout = 5 * time.Minute
 )
 
 // awaitKinds lets hosts run virtual machines as soon as the operator has made KubeVirt's kinds. It does not wait for that:
@@ -43,7 +43,7 @@ func (k *KubeVirt) awaitKinds(ctx context.Context) error {
 // AwaitDeployed waits, with Options.Operator, until KubeVirt is deployed in a version, and not being changed.
 func (k *KubeVirt) AwaitDeployed(ctx context.Context, version string) error {
 	last := &kubevirtv1.KubeVirt{}
-	err := wait.PollUntilContextTimeout(ctx, lookAgain, deployTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, lookAgain, process.Patience, true, func(ctx context.Context) (bool, error) {
 		object, err := k.Look(ctx)
 		if err != nil {
 			return false, nil //nolint:nilerr // the API server may be away

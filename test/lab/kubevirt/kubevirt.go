@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,9 +27,6 @@ const (
 	Version = "v1.7.0"
 	// NextVersion is the one that it can be upgraded to with Options.Operator.
 	NextVersion = "v1.8.4"
-
-	// startTimeout is for all components to become ready on a busy machine.
-	startTimeout = 3 * time.Minute
 )
 
 // Options of a KubeVirt.
@@ -76,7 +72,7 @@ type KubeVirt struct {
 // virtual machine yet: see Kubelet. With Options.Operator it returns at once, because the operator's Pod needs a Node: see
 // AwaitDeployed.
 func Start(ctx context.Context, options Options) (*KubeVirt, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, process.Patience)
 	defer cancel()
 	k := &KubeVirt{options: options, playable: make(chan struct{})}
 	steps := []func(context.Context) error{

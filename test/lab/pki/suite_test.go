@@ -6,11 +6,9 @@ package pki_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestPKI(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "PKI")
+	specs.Run(t, "PKI")
 }

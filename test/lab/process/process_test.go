@@ -9,16 +9,16 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
-const patience = 20 * time.Second
+const patience = specs.Patience
 
 var errNotYet = errors.New("not yet")
 

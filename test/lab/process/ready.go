@@ -11,6 +11,10 @@ import (
 	"time"
 )
 
+// Patience is how long the lab, and every spec, waits for what has to happen, on any machine, however busy. It ends what will never come, and
+// measures nothing.
+const Patience = 15 * time.Minute
+
 const (
 	readyPoll    = 50 * time.Millisecond
 	readyRequest = 5 * time.Second

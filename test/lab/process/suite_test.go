@@ -6,11 +6,9 @@ package process_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestProcess(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Process")
+	specs.Run(t, "Process")
 }

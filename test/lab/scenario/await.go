@@ -15,22 +15,18 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 )
 
 const (
 	lookAgain = 200 * time.Millisecond
 	// lookAtEach is how much the poll interval of many objects grows with each of them.
 	lookAtEach = 5 * time.Millisecond
-	// createTimeout is for a cluster to come up, upgradeTimeout for a rollout to complete.
-	createTimeout = 3 * time.Minute
-	// controlPlaneTimeout is for a control plane to come up, whose nodes join one after the other.
-	controlPlaneTimeout = 5 * time.Minute
-	upgradeTimeout      = 6 * time.Minute
 )
 
-// Await waits for a condition, and fails with its last error.
-func Await(ctx context.Context, what string, timeout time.Duration, condition func(ctx context.Context) (missing string, err error)) error {
-	return awaitMany(ctx, what, 1, timeout, condition)
+// Await waits for a condition, for process.Patience, and fails with its last error.
+func Await(ctx context.Context, what string, condition func(ctx context.Context) (missing string, err error)) error {
+	return awaitMany(ctx, what, 1, process.Patience, condition)
 }
 
 // awaitMany waits for a condition on many objects, all of which are listed each time.
@@ -80,7 +76,7 @@ func (c *Cluster) AwaitWorkers(ctx context.Context) error {
 
 // AwaitWeb waits until all Pods of the Deployment web are Ready.
 func (c *Cluster) AwaitWeb(ctx context.Context) error {
-	return Await(ctx, "Deployment web to be Ready", createTimeout, func(ctx context.Context) (string, error) {
+	return Await(ctx, "Deployment web to be Ready", func(ctx context.Context) (string, error) {
 		ready, err := c.webReady(ctx)
 		return unless(ready, "not yet"), err
 	})
@@ -88,14 +84,14 @@ func (c *Cluster) AwaitWeb(ctx context.Context) error {
 
 // AwaitImage waits until every worker's host runs the image and no worker Machine is being updated.
 func (c *Cluster) AwaitImage(ctx context.Context, os image.Image) error {
-	return Await(ctx, "all workers to run "+os.Ref, upgradeTimeout, func(ctx context.Context) (string, error) {
+	return Await(ctx, "all workers to run "+os.Ref, func(ctx context.Context) (string, error) {
 		return c.missingImage(ctx, os, false)
 	})
 }
 
 // AwaitControlPlaneImage does the same for the control plane.
 func (c *Cluster) AwaitControlPlaneImage(ctx context.Context, os image.Image) error {
-	return Await(ctx, "the control plane to run "+os.Ref, upgradeTimeout, func(ctx context.Context) (string, error) {
+	return Await(ctx, "the control plane to run "+os.Ref, func(ctx context.Context) (string, error) {
 		return c.missingImage(ctx, os, true)
 	})
 }
@@ -124,7 +120,7 @@ func (c *Cluster) missingImage(ctx context.Context, os image.Image, controlPlane
 
 // AwaitPool waits until every host of a pool runs the image and no Machine of it is being updated.
 func (c *Cluster) AwaitPool(ctx context.Context, pool string, os image.Image) error {
-	return Await(ctx, "pool "+pool+" to run "+os.Ref, upgradeTimeout, func(ctx context.Context) (string, error) {
+	return Await(ctx, "pool "+pool+" to run "+os.Ref, func(ctx context.Context) (string, error) {
 		machines, err := c.PoolMachines(ctx, pool)
 		if err != nil {
 			return "", err
@@ -155,7 +151,7 @@ func (c *Cluster) missingOn(ctx context.Context, machine *clusterv1.Machine, os 
 // AwaitEnd waits until an attempt for the image has ended in a phase, and returns it.
 func (c *Cluster) AwaitEnd(ctx context.Context, os image.Image, phase infrav1.UpgradePhase) (*infrav1.ElementalHostUpgrade, error) {
 	var found *infrav1.ElementalHostUpgrade
-	err := Await(ctx, fmt.Sprintf("an attempt to end as %s", phase), upgradeTimeout, func(ctx context.Context) (string, error) {
+	err := Await(ctx, fmt.Sprintf("an attempt to end as %s", phase), func(ctx context.Context) (string, error) {
 		attempts, err := c.Attempts(ctx)
 		seen := "no attempt"
 		for i := range attempts {
@@ -177,7 +173,7 @@ func (c *Cluster) AwaitEnd(ctx context.Context, os image.Image, phase infrav1.Up
 // returns it.
 func (c *Cluster) AwaitMessage(ctx context.Context, os image.Image, step, text string) (*infrav1.ElementalHostUpgrade, error) {
 	var found *infrav1.ElementalHostUpgrade
-	err := Await(ctx, fmt.Sprintf("an attempt to say %q at step %s", text, step), upgradeTimeout, func(ctx context.Context) (string, error) {
+	err := Await(ctx, fmt.Sprintf("an attempt to say %q at step %s", text, step), func(ctx context.Context) (string, error) {
 		attempts, err := c.Attempts(ctx)
 		seen := "no attempt"
 		for i := range attempts {

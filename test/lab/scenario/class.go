@@ -37,7 +37,7 @@ func (c *Cluster) applyClass(ctx context.Context) error {
 	if c.Options.ControlPlane > 0 {
 		return nil
 	}
-	err := Await(ctx, "the topology to make a control plane", createTimeout, func(ctx context.Context) (string, error) {
+	err := Await(ctx, "the topology to make a control plane", func(ctx context.Context) (string, error) {
 		cluster, err := c.object(ctx)
 		if err != nil {
 			return "", err

@@ -19,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/rancher"
 )
 
@@ -90,7 +91,7 @@ type Options struct {
 	Hosts func(ctx context.Context, c *Cluster, agentConfig []byte) error
 	// PreflightErrors of kubeadm that the workers ignore. The lab's own hosts have none.
 	PreflightErrors []string
-	// Patience is the timeout for the cluster to come up. Default three minutes, or five with a control plane on hosts.
+	// Patience is how long the cluster may take to come up, if it is very large. Default process.Patience.
 	Patience time.Duration
 }
 
@@ -127,12 +128,7 @@ func New(l *lab.Lab, options Options) *Cluster {
 	if options.Hosts == nil {
 		options.Hosts = addHosts
 	}
-	if options.Patience == 0 {
-		options.Patience = createTimeout
-		if options.ControlPlane > 0 {
-			options.Patience = controlPlaneTimeout
-		}
-	}
+	options.Patience = cmp.Or(options.Patience, process.Patience)
 	options.Workers = 0
 	for _, pool := range options.Pools {
 		options.Workers += pool.Workers

@@ -47,7 +47,7 @@ func (c *Cluster) registerControlPlane(ctx context.Context) error {
 
 // approve approves a host, as an operator does who has verified its identity.
 func (c *Cluster) approve(ctx context.Context, name string) error {
-	err := Await(ctx, "ElementalHost "+name+" to register", createTimeout, func(ctx context.Context) (string, error) {
+	err := Await(ctx, "ElementalHost "+name+" to register", func(ctx context.Context) (string, error) {
 		err := c.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: name}, &infrav1.ElementalHost{})
 		return unless(err == nil, "not yet"), client.IgnoreNotFound(err)
 	})

@@ -65,7 +65,7 @@ func (c *Cluster) CreateCrowd(ctx context.Context, namespace string, size int, n
 }
 
 func (c *Crowd) await(ctx context.Context) error {
-	return Await(ctx, "a crowd of virtual machines to run", crowdTimeout, func(ctx context.Context) (string, error) {
+	return awaitMany(ctx, "a crowd of virtual machines to run", 1, crowdTimeout, func(ctx context.Context) (string, error) {
 		running, err := c.Running(ctx)
 		return unless(len(running) == c.size, "%d of %d", len(running), c.size), err
 	})
@@ -91,7 +91,7 @@ func (c *Crowd) Delete(ctx context.Context) error {
 	if err := c.cluster.WorkloadKube().DeleteAllOf(ctx, &kubevirtv1.VirtualMachine{}, client.InNamespace(c.namespace)); err != nil {
 		return fmt.Errorf("deleting a crowd: %w", err)
 	}
-	return Await(ctx, "a crowd of virtual machines to go", crowdTimeout, func(ctx context.Context) (string, error) {
+	return awaitMany(ctx, "a crowd of virtual machines to go", 1, crowdTimeout, func(ctx context.Context) (string, error) {
 		instances := &kubevirtv1.VirtualMachineInstanceList{}
 		err := c.cluster.WorkloadKube().List(ctx, instances, client.InNamespace(c.namespace))
 		return unless(len(instances.Items) == 0, "%d left", len(instances.Items)), err

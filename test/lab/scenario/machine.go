@@ -81,7 +81,7 @@ func (c *Cluster) CreateMachineWith(ctx context.Context, name, template string, 
 
 // AwaitMachines waits until Machines of these names run.
 func (c *Cluster) AwaitMachines(ctx context.Context, names ...string) error {
-	return Await(ctx, "Machines to run", createTimeout, func(ctx context.Context) (string, error) {
+	return Await(ctx, "Machines to run", func(ctx context.Context) (string, error) {
 		for _, name := range names {
 			machine := &clusterv1.Machine{}
 			err := c.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: name}, machine)
@@ -124,7 +124,7 @@ func (c *Cluster) AwaitRolledOut(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return Await(ctx, "ElementalMachineTemplate "+name+" to be rolled out", upgradeTimeout, func(ctx context.Context) (string, error) {
+	return Await(ctx, "ElementalMachineTemplate "+name+" to be rolled out", func(ctx context.Context) (string, error) {
 		said, err := c.TemplateCondition(ctx, name, infrav1.RolledOutCondition)
 		isNow := said.Status == metav1.ConditionTrue && said.ObservedGeneration >= template.Generation
 		return unless(isNow, "%s: %s", said.Reason, said.Message), err

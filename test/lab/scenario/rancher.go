@@ -18,7 +18,7 @@ func (c *Cluster) applyRancher(ctx context.Context) error {
 	if err := c.ApplyManifest(ctx, "rancher.yaml.tmpl"); err != nil {
 		return err
 	}
-	return Await(ctx, "Rancher to have provisioned the cluster", c.Options.Patience, func(ctx context.Context) (string, error) {
+	return Await(ctx, "Rancher to have provisioned the cluster", func(ctx context.Context) (string, error) {
 		says, err := c.RancherSays(ctx)
 		secrets, listErr := rancher.PlanSecrets(ctx, c.Lab.Kube, c.RancherKey())
 		isDone := says == rancher.Done && len(secrets) == c.Options.Workers+c.Options.ControlPlane
@@ -38,7 +38,7 @@ func (c *Cluster) RancherSays(ctx context.Context) (string, error) {
 
 // AwaitRancher waits until nothing is left to do for Rancher: all plans are applied, and all nodes uncordoned.
 func (c *Cluster) AwaitRancher(ctx context.Context) error {
-	return Await(ctx, "Rancher to have rolled the cluster", upgradeTimeout, func(ctx context.Context) (string, error) {
+	return Await(ctx, "Rancher to have rolled the cluster", func(ctx context.Context) (string, error) {
 		says, err := c.RancherSays(ctx)
 		if err != nil || says != rancher.Done {
 			return says + " ", err

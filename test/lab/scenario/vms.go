@@ -19,7 +19,7 @@ import (
 // it runs.
 func (c *Cluster) CreateVM(ctx context.Context, spec vm.Spec) (vm.State, error) {
 	if spec.Prefer != "" {
-		err := Await(ctx, "a node for virtual machine "+spec.Name, createTimeout, func(ctx context.Context) (string, error) {
+		err := Await(ctx, "a node for virtual machine "+spec.Name, func(ctx context.Context) (string, error) {
 			return vm.Unfit(ctx, c.WorkloadKube(), spec.Prefer)
 		})
 		if err != nil {
@@ -36,7 +36,7 @@ func (c *Cluster) CreateVM(ctx context.Context, spec vm.Spec) (vm.State, error) 
 // AwaitVM waits until a virtual machine runs on a node, or on any if node is empty.
 func (c *Cluster) AwaitVM(ctx context.Context, key client.ObjectKey, node string) (vm.State, error) {
 	state := vm.State{}
-	err := Await(ctx, fmt.Sprintf("virtual machine %s to run", key), createTimeout, func(ctx context.Context) (string, error) {
+	err := Await(ctx, fmt.Sprintf("virtual machine %s to run", key), func(ctx context.Context) (string, error) {
 		var err error
 		state, err = vm.Look(ctx, c.WorkloadKube(), key)
 		isThere := state.Running() && (node == "" || state.Node == node)
@@ -62,7 +62,7 @@ func (c *Cluster) MoveVM(ctx context.Context, key client.ObjectKey, node string)
 	if _, err := c.AwaitVM(ctx, key, node); err != nil {
 		return err
 	}
-	return Await(ctx, fmt.Sprintf("the migration of virtual machine %s to end", key), createTimeout, func(ctx context.Context) (string, error) {
+	return Await(ctx, fmt.Sprintf("the migration of virtual machine %s to end", key), func(ctx context.Context) (string, error) {
 		err := c.WorkloadKube().Get(ctx, client.ObjectKeyFromObject(migration), migration)
 		return unless(migration.IsFinal(), "it is %q", migration.Status.Phase), client.IgnoreNotFound(err)
 	})

@@ -6,7 +6,6 @@ package suite
 import (
 	"context"
 	"fmt"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -18,11 +17,9 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
-
-// enforced is how long an API server may take to enforce a policy.
-const enforced = time.Minute
 
 // Refuse installs a policy that refuses operations for which an expression is false, until the spec or its container ends.
 func Refuse(ctx context.Context, kube client.Client, name string, operation admissionv1.OperationType, resource schema.GroupVersionResource,
@@ -76,7 +73,7 @@ func KeepMachines(ctx context.Context, cluster *scenario.Cluster) {
 		admissionv1.Validation{Expression: expression, Message: message})
 	machines, err := cluster.ControlPlaneMachines(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	Eventually(func() error { return cluster.Lab.Kube.Delete(ctx, machines[0].DeepCopy(), client.DryRunAll) }, enforced, look).Should(
+	Eventually(func() error { return cluster.Lab.Kube.Delete(ctx, machines[0].DeepCopy(), client.DryRunAll) }, process.Patience, look).Should(
 		MatchError(ContainSubstring(message)))
 }
 

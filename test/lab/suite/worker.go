@@ -17,12 +17,13 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
 const (
-	// soon is the timeout for something that has to happen on a busy machine, look the interval at which it is polled.
-	soon = 3 * time.Minute
+	// soon bounds what has to happen, look is the interval at which it is polled.
+	soon = process.Patience
 	look = 100 * time.Millisecond
 )
 

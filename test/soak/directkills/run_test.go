@@ -23,9 +23,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-// rolloutTimeout is for a rollout in which the manager is killed and started again.
-const rolloutTimeout = 8 * time.Minute
-
 // run is one rollout.
 type run struct {
 	wanted   image.Image
@@ -42,7 +39,7 @@ func rollOut(ctx context.Context, room int) int {
 	GinkgoHelper()
 	r := newRun(ctx)
 	Expect(scene.Begin(room, func() error { return cluster.PatchPool(ctx, alone, r.wanted) })).To(Succeed())
-	err := scenario.Await(ctx, "the attempt to succeed", rolloutTimeout, r.approveAndLook)
+	err := scenario.Await(ctx, "the attempt to succeed", r.approveAndLook)
 	if err == nil {
 		err = cluster.AwaitRolledOut(ctx, alone)
 	}

@@ -18,11 +18,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon.
-	patience = 90 * time.Second
+	patience = specs.Patience
 	look     = 50 * time.Millisecond
 
 	// alone is the Machine that nobody owns, and the template that it was made from.
@@ -42,8 +43,7 @@ var (
 )
 
 func TestDirectKills(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "DirectKills")
+	specs.Run(t, "DirectKills")
 }
 
 // The node has something to do at each step: it is paused, and a virtual machine and Pods have to leave it.

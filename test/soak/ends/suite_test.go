@@ -14,12 +14,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, calm is how long something must not
 	// happen.
-	patience = 2 * time.Minute
+	patience = specs.Patience
 	calm     = 3 * time.Second
 	look     = 100 * time.Millisecond
 )
@@ -33,9 +34,7 @@ var (
 )
 
 func TestEnds(t *testing.T) {
-	RegisterFailHandler(Fail)
-	suite, reporter := GinkgoConfiguration()
-	RunSpecs(t, "Ends", suite, reporter)
+	specs.Run(t, "Ends")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

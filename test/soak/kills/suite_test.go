@@ -17,11 +17,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/killtable"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon.
-	patience = 90 * time.Second
+	patience = specs.Patience
 	look     = 50 * time.Millisecond
 
 	// refuge is the pool of a worker that is not upgraded, to which virtual machines can be
@@ -39,9 +40,7 @@ var (
 )
 
 func TestKills(t *testing.T) {
-	RegisterFailHandler(Fail)
-	suite, reporter := GinkgoConfiguration()
-	RunSpecs(t, "Kills", suite, reporter)
+	specs.Run(t, "Kills")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -14,11 +14,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	// patience is the timeout for what has to happen soon, or on a busy machine.
-	patience = 3 * time.Minute
+	patience = specs.Patience
 	look     = 20 * time.Millisecond
 	// writing is how many seconds writing an image takes, long enough for upgrades to overlap if they may.
 	writing = 3
@@ -40,9 +41,7 @@ var (
 )
 
 func TestSeveral(t *testing.T) {
-	RegisterFailHandler(Fail)
-	suite, reporter := GinkgoConfiguration()
-	RunSpecs(t, "Several", suite, reporter)
+	specs.Run(t, "Several")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

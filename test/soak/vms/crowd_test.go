@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -30,8 +31,7 @@ const (
 var theLab *lab.Lab
 
 func TestVMs(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Many Virtual Machines")
+	specs.Run(t, "Many Virtual Machines")
 }
 
 var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })

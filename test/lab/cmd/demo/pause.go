@@ -7,15 +7,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
-
-const pauseTimeout = 5 * time.Minute
 
 // nodesArePaused pauses two nodes until a person approves them, who works on a virtual machine before approving
 // the first.
@@ -53,7 +50,7 @@ type resume = func(context.Context, *infrav1.ElementalHostUpgrade) error
 func (s *story) awaitPaused(ctx context.Context, wanted image.Image, waiting map[string]resume) (*infrav1.ElementalHostUpgrade, error) {
 	var held *infrav1.ElementalHostUpgrade
 	err := s.watch(ctx, func(ctx context.Context) error {
-		return scenario.Await(ctx, "a node to be paused", pauseTimeout, func(ctx context.Context) (string, error) {
+		return scenario.Await(ctx, "a node to be paused", func(ctx context.Context) (string, error) {
 			attempts, err := s.cluster.Attempts(ctx)
 			for i := range attempts {
 				attempt := &attempts[i]

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,8 +19,6 @@ import (
 )
 
 const (
-	planTimeout = 10 * time.Minute
-
 	// Orders of stages.
 	canaryFirst = `  - {pools: [workers-a], nodes: 1, soakSeconds: 15}
   - {pools: ["*"]}
@@ -111,7 +108,7 @@ func soaks(status infrav1.ElementalClusterUpgradeStatus) bool {
 }
 
 func (s *story) awaitUpgrade(ctx context.Context, name string, holds condition) error {
-	return scenario.Await(ctx, "ElementalClusterUpgrade "+name, planTimeout, func(ctx context.Context) (string, error) {
+	return scenario.Await(ctx, "ElementalClusterUpgrade "+name, func(ctx context.Context) (string, error) {
 		upgrade := &infrav1.ElementalClusterUpgrade{}
 		key := client.ObjectKey{Namespace: s.cluster.Namespace(), Name: name}
 		if err := s.cluster.Lab.Kube.Get(ctx, key, upgrade); err != nil {

@@ -6,11 +6,9 @@ package rendezvous_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestRendezvous(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Rendezvous")
+	specs.Run(t, "Rendezvous")
 }

@@ -8,16 +8,16 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/etcd"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
-const patience = 90 * time.Second
+const patience = specs.Patience
 
 // machine is a host, reduced to what etcd needs.
 type machine struct {

@@ -6,11 +6,9 @@ package etcd_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestEtcd(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "etcd of control plane hosts")
+	specs.Run(t, "etcd of control plane hosts")
 }

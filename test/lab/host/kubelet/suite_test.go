@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var server *apiserver.Server
@@ -19,6 +19,5 @@ var _ = BeforeSuite(func() {
 })
 
 func TestKubelet(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Kubelet stand-in")
+	specs.Run(t, "Kubelet stand-in")
 }

@@ -6,11 +6,9 @@ package hypervisor
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestHypervisor(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Hypervisor")
+	specs.Run(t, "Hypervisor")
 }

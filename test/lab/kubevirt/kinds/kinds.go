@@ -16,12 +16,13 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/served"
 )
 
 const (
 	poll    = 50 * time.Millisecond
-	timeout = time.Minute
+	timeout = process.Patience
 )
 
 // kinds to install, and whether they have a status subresource, as in KubeVirt.

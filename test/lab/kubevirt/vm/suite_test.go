@@ -6,11 +6,9 @@ package vm_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestVM(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "VM")
+	specs.Run(t, "VM")
 }
