@@ -61,7 +61,7 @@ help: ## Show this help
 		/^[a-z][a-z%-]*:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: tools $(if $(DEMO_VMS),tools-kubevirt) lab-binaries ## Start the lab and upgrade three hosts in place (VMS=1: with virtual machines; SINGLE=1: a cluster of one host; PLAN=1: a cluster's upgrade in an order; KEEP=1 leaves it running)
+demo: tools-demo $(if $(DEMO_VMS),tools-kubevirt) lab-binaries ## Start the lab and upgrade three hosts in place (VMS=1: with virtual machines; SINGLE=1: a cluster of one host; PLAN=1: a cluster's upgrade in an order; KEEP=1 leaves it running)
 	go run ./test/lab/cmd/demo $(DEMO_FLAGS)
 
 .PHONY: clean
@@ -77,6 +77,12 @@ clean-tools: ## Remove the tools too (building them again takes minutes)
 .PHONY: tools
 tools: ## Build the lab's tools (Kubernetes, etcd, Cluster API, kwok) and render their manifests
 	@$(BUILD_TOOLS) lab
+	@hack/tools/manifests.sh
+
+# What the demo does not run is not built for it.
+.PHONY: tools-demo
+tools-demo:
+	@$(BUILD_TOOLS) demo
 	@hack/tools/manifests.sh
 
 .PHONY: tools-kubevirt

@@ -4,8 +4,9 @@
 # Sourced: which tools exist, which module and main package each comes from, and how its version is stamped in.
 # Versions are not repeated here: they are read from the go.mod of the tool's module.
 
-# Built in this order. kubectl is early because the manifests are rendered with it.
-LAB_TOOLS="etcd kubectl kube-apiserver kube-controller-manager kube-scheduler capi-core capi-cabpk capi-kcp clusterctl kwok"
+# What 'make demo' runs.
+DEMO_TOOLS="kubectl kube-apiserver kube-controller-manager kube-scheduler etcd capi-core capi-cabpk capi-kcp kwok"
+LAB_TOOLS="$DEMO_TOOLS clusterctl"
 DEV_TOOLS="controller-gen golangci-lint"
 # For a lab with virtual machines; built only when asked for.
 KUBEVIRT_TOOLS="kubevirt-manifests virt-api virt-controller"
@@ -56,7 +57,7 @@ describe_tool() {
       add_ldflag main.commit module
       add_ldflag main.date 1970-01-01T00:00:00Z ;;
     *)
-      echo "hack/tools: no tool is called \"$1\"; known are: lab dev kubevirt kubevirt-operator certmanager nodes pods vip all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS $PODS_TOOLS $VIP_TOOLS" >&2
+      echo "hack/tools: no tool is called \"$1\"; known are: demo lab dev kubevirt kubevirt-operator certmanager nodes pods vip all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS $PODS_TOOLS $VIP_TOOLS" >&2
       return 1 ;;
   esac
 }
@@ -95,6 +96,7 @@ expand_tools() {
   local name
   for name in "$@"; do
     case "$name" in
+      demo) echo "$DEMO_TOOLS" ;;
       lab) echo "$LAB_TOOLS" ;;
       dev) echo "$DEV_TOOLS" ;;
       kubevirt) echo "$KUBEVIRT_TOOLS" ;;
