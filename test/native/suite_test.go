@@ -128,10 +128,6 @@ func TestNative(t *testing.T) {
 	specs.Run(t, "Agent on the real elemental CLI")
 }
 
-// patience is the timeout of an upgrade: two concurrent ones copy, compress and sync whole trees, which takes minutes
-// on a busy disk.
-const patience = specs.Patience
-
 // programs of the machines: the CLI and the agent.
 var programs struct{ elemental, agent string }
 

@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	// patience is the timeout of what happens on a host; a boot and an upgrade take longer while others compile.
-	patience = specs.Patience
 	// assessmentTimeout is what a bad image takes whose kubelet or network does not start.
 	assessmentTimeout = 90 * time.Second
 	look              = 200 * time.Millisecond
