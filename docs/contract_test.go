@@ -61,7 +61,7 @@ var _ = DescribeTable("compatibility.md has the version that is tested of",
 	Entry(nil, "cert-manager", "hack/tools/certmanager/go.mod", `github\.com/cert-manager/cert-manager (v\S+)`),
 	Entry(nil, "KubeVirt", "hack/tools/kubevirt/go.mod", `kubevirt\.io/kubevirt (v\S+)`),
 	Entry(nil, "K3s providers", "hack/tools/k3s/go.mod", `github\.com/k3s-io/cluster-api-k3s (v\S+)`),
-	Entry(nil, "Elemental toolkit", "test/lab/double/elemental.go", `toolkitVersion = "(v\S+)"`),
+	Entry(nil, "Elemental toolkit", "test/lab/double/cli/call.go", `Version = "(v\S+)"`),
 )
 
 var _ = It("compatibility.md has the contract of every release series", func() {

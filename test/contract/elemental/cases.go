@@ -96,6 +96,17 @@ func ended(upgrade func(Upgrade) Outcome, look func() Disk) {
 		Expect(got.Mounts).To(ContainElement("/run/elemental/recovery/boot-transition/recovery.imgTree"))
 		Expect(got.Loops).To(HaveLen(2))
 	})
+
+	It("does not begin while the default is missing", func() {
+		upgrade(Upgrade{To: Image{Version: "v2", NoKernel: true}, Recovery: true})
+		end := upgrade(Upgrade{To: v2})
+		Expect(end.ExitCode).To(Equal(1))
+		Expect(end.Stdout).To(ContainSubstring("failed to determine active snapshot"))
+		got := look()
+		Expect(got.Default).To(Equal("2/" + image))
+		Expect(got.Snapshots).To(Equal(before().Snapshots))
+		Expect(got.Recorded).To(Equal(before().Recorded))
+	})
 }
 
 // killed are the cases of calls that are killed.

@@ -77,7 +77,7 @@ var _ = Describe("The commands of a host", Ordered, func() {
 			m.push("v2", image.OS{Labels: map[string]string{source.LabelFailingStage: "after-upgrade"}})
 			out, rc := m.run("elemental", "upgrade", "--system", m.images["v2"].URI())
 			Expect(rc).To(BeZero(), out)
-			Expect(out).To(MatchRegexp(`(?s)INFO\S* Running after-upgrade hook \n\S*ERRO\S* no cache\n : failed to run exit 3: exit status 3 \n` +
+			Expect(out).To(MatchRegexp(`(?s)INFO\S* Running after-upgrade hook +\n\S*ERRO\S* no cache\n : failed to run exit 3: exit status 3 \n` +
 				`\S*ERRO\S* 1 error occurred:.*INFO\S* Running post-upgrade hook .*INFO\S* Upgrade completed`))
 		})
 

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/calls"
@@ -137,14 +136,4 @@ func (c *Call) fail(rc int, format string, args ...any) int {
 
 func (c *Call) print(format string, args ...any) {
 	_, _ = fmt.Fprintf(c.Stdout, format, args...)
-}
-
-// getenv returns the last value of a variable.
-func (c *Call) getenv(name string) string {
-	for _, kv := range slices.Backward(c.Environ) {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			return v
-		}
-	}
-	return ""
 }

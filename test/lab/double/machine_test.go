@@ -38,7 +38,7 @@ func newMachine(registry *image.Registry) *machine {
 	m := newHost(registry)
 	src, err := source.Parse(m.images["v1"].URI())
 	Expect(err).NotTo(HaveOccurred())
-	action := &install.Action{Disk: m.Disk, System: src, Transport: registry.Transport()}
+	action := &install.Action{Host: &install.Simulated{Disk: m.Disk, Transport: registry.Transport()}, System: src}
 	Expect(action.Install(GinkgoT().Context())).To(Succeed())
 	return m
 }

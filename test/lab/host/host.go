@@ -110,8 +110,7 @@ func (h *Host) install(ctx context.Context) error {
 		return err
 	}
 	action := &install.Action{
-		Disk: h.disk, System: src, Transport: transport,
-		UserAgent: "elemental-install (" + h.opts.Name + ")",
+		System: src, Host: &install.Simulated{Disk: h.disk, Transport: transport, UserAgent: "elemental-install (" + h.opts.Name + ")"},
 	}
 	if err := action.Install(ctx); err != nil {
 		return err

@@ -10,25 +10,36 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
 
 // Paths on a host, as the host sees them.
 const (
-	StateDir     = "/run/initramfs/elemental-state"
-	OEMDir       = "/oem"
-	EFIDir       = "/efi"
-	RunEFIDir    = "/run/elemental/efi"
-	WorkingTree  = "/run/elemental/workingtree"
-	RecoveryDir  = "/run/elemental/recovery"
-	RecoveryTree = RecoveryDir + "/boot-transition/recovery.imgTree"
-	Kubelet      = "/var/lib/kubelet"
-	BootstrapOK  = "/run/cluster-api/bootstrap-success.complete"
-	recoveryDisk = "/lab/disk/recovery"
-	bootFile     = "/run/lab/boot.json"
-	sizeFile     = "/lab/disk/state-bytes"
+	StateDir    = "/run/initramfs/elemental-state"
+	OEMDir      = "/oem"
+	EFIDir      = "/efi"
+	RunEFIDir   = "/run/elemental/efi"
+	WorkingTree = "/run/elemental/workingtree"
+	RecoveryDir = "/run/elemental/recovery"
+	// NewStateDir, NewOEMDir and NewPersistentDir are where the CLI mounts partitions that are not mounted.
+	NewStateDir      = "/run/elemental/state"
+	NewOEMDir        = "/run/elemental/oem"
+	NewPersistentDir = "/run/elemental/persistent"
+	Kubelet          = "/var/lib/kubelet"
+	BootstrapOK      = "/run/cluster-api/bootstrap-success.complete"
+	recoveryDisk     = "/lab/disk/recovery"
+	bootFile         = "/run/lab/boot.json"
+	sizeFile         = "/lab/disk/state-bytes"
+)
+
+// Labels of the partitions.
+const (
+	LabelEFI        = "COS_GRUB"
+	LabelOEM        = "COS_OEM"
+	LabelRecovery   = "COS_RECOVERY"
+	LabelState      = "COS_STATE"
+	LabelPersistent = "COS_PERSISTENT"
 )
 
 // Names within the state partition.
@@ -73,7 +84,10 @@ func (d Disk) HostPath(path string) string {
 func (d Disk) GrubEnv() string { return d.partition(OEMDir, "grubenv") }
 
 // GrubOEMEnv is the path of grub_oem_env.
-func (d Disk) GrubOEMEnv() string { return d.partition(EFIDir, "grub_oem_env") }
+func (d Disk) GrubOEMEnv() string { return d.EFI("grub_oem_env") }
+
+// EFI is a path on the EFI partition.
+func (d Disk) EFI(parts ...string) string { return d.partition(EFIDir, parts...) }
 
 // State is a path on the state partition.
 func (d Disk) State(parts ...string) string {
@@ -90,48 +104,16 @@ func (d Disk) Snapshot(id int, parts ...string) string {
 	return d.State(append([]string{SnapshotsDir, strconv.Itoa(id)}, parts...)...)
 }
 
-// Snapshots are the IDs of all snapshots, partially written ones included, in ascending order: the
-// toolkit treats every directory with a numeric name as one.
-func (d Disk) Snapshots() ([]int, error) {
-	entries, err := os.ReadDir(d.State(SnapshotsDir))
-	if err != nil {
-		return nil, fmt.Errorf("listing snapshots: %w", err)
-	}
-	var ids []int
-	for _, e := range entries {
-		if id, err := strconv.Atoi(e.Name()); err == nil {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids, nil
-}
+// Snapshots are the IDs of all snapshots, see Snapshots.IDs.
+func (d Disk) Snapshots() ([]int, error) { return d.snapshots().IDs() }
 
-// Active is the snapshot that the next boot uses by default: the target of the symlink, even if that does
-// not exist; 0 without a symlink.
-func (d Disk) Active() (int, error) {
-	target, err := os.Readlink(d.State(SnapshotsDir, ActiveLink))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("reading active snapshot: %w", err)
-	}
-	id, err := strconv.Atoi(filepath.Dir(target))
-	if err != nil {
-		return 0, fmt.Errorf("parsing active snapshot %q: %w", target, err)
-	}
-	return id, nil
-}
+// Active is the default snapshot, see Snapshots.Active.
+func (d Disk) Active() (int, error) { return d.snapshots().Active() }
 
 // SetActive points the symlink to a snapshot.
-func (d Disk) SetActive(id int) error {
-	link := d.State(SnapshotsDir, ActiveLink)
-	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing active link: %w", err)
-	}
-	return os.Symlink(filepath.Join(strconv.Itoa(id), SnapshotImage), link)
-}
+func (d Disk) SetActive(id int) error { return d.snapshots().SetActive(id) }
+
+func (d Disk) snapshots() Snapshots { return Snapshots(d.State(SnapshotsDir)) }
 
 // Booted is what is booted; the zero Boot if the host is down or does not run a snapshot.
 func (d Disk) Booted() (Boot, error) {

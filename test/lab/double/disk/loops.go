@@ -13,9 +13,6 @@ import (
 )
 
 const (
-	stateLabel    = "COS_STATE"
-	recoveryLabel = "COS_RECOVERY"
-
 	loopPrefix = "/dev/loop"
 	// RootLoop is the loop device of the root file system.
 	RootLoop = loopPrefix + "0"
@@ -54,7 +51,7 @@ func (d Disk) Loops() ([]Loop, error) {
 
 func (d Disk) loop(of, file string) Loop {
 	loop := Loop{Name: loopPrefix + strings.TrimPrefix(of, "7:"), Number: of, File: file, On: number("")}
-	for dir, label := range map[string]string{StateDir: stateLabel, recoveryDisk: recoveryLabel, RecoveryDir: recoveryLabel} {
+	for dir, label := range map[string]string{StateDir: LabelState, recoveryDisk: LabelRecovery, RecoveryDir: LabelRecovery} {
 		if strings.HasPrefix(file, dir+"/") {
 			loop.On = number(label)
 		}

@@ -19,13 +19,23 @@ type Mount struct {
 	Device, Target, Options string
 }
 
+// Mode is "ro" or "rw"; empty if the options have neither.
+func (m Mount) Mode() string {
+	for option := range strings.SplitSeq(m.Options, ",") {
+		if option == "ro" || option == "rw" {
+			return option
+		}
+	}
+	return ""
+}
+
 // BootMounts are the mounts of a host that has just booted from a loop device.
 func BootMounts() []Mount {
 	return []Mount{
 		{Device: RootLoop, Target: "/", Options: "ro"},
-		{Device: stateLabel, Target: StateDir, Options: "rw"},
-		{Device: "COS_OEM", Target: OEMDir, Options: "rw"},
-		{Device: "COS_GRUB", Target: RunEFIDir, Options: "ro"},
+		{Device: LabelState, Target: StateDir, Options: "rw"},
+		{Device: LabelOEM, Target: OEMDir, Options: "rw"},
+		{Device: LabelEFI, Target: RunEFIDir, Options: "ro"},
 	}
 }
 
@@ -33,7 +43,7 @@ func BootMounts() []Mount {
 // state partition.
 func RecoveryMounts() []Mount {
 	mounts := BootMounts()
-	mounts[1].Device = recoveryLabel
+	mounts[1].Device = LabelRecovery
 	return mounts
 }
 
@@ -44,11 +54,11 @@ func LiveMounts() []Mount { return []Mount{{Device: "LiveOS_rootfs", Target: "/"
 // elemental-toolkit v2.3.2, constants.
 func InstallMounts() []Mount {
 	return []Mount{
-		{Device: "COS_GRUB", Target: RunEFIDir, Options: "rw"},
-		{Device: "COS_OEM", Target: "/run/elemental/oem", Options: "rw"},
-		{Device: recoveryLabel, Target: RecoveryDir, Options: "rw"},
-		{Device: stateLabel, Target: "/run/elemental/state", Options: "rw"},
-		{Device: "COS_PERSISTENT", Target: "/run/elemental/persistent", Options: "rw"},
+		{Device: LabelEFI, Target: RunEFIDir, Options: "rw"},
+		{Device: LabelOEM, Target: NewOEMDir, Options: "rw"},
+		{Device: LabelRecovery, Target: RecoveryDir, Options: "rw"},
+		{Device: LabelState, Target: NewStateDir, Options: "rw"},
+		{Device: LabelPersistent, Target: NewPersistentDir, Options: "rw"},
 	}
 }
 
@@ -64,15 +74,15 @@ func number(device string) string {
 		return "7:" + minor
 	}
 	switch device {
-	case "COS_GRUB":
+	case LabelEFI:
 		return "254:1"
-	case "COS_OEM":
+	case LabelOEM:
 		return "254:2"
-	case recoveryLabel:
+	case LabelRecovery:
 		return "254:3"
-	case stateLabel:
+	case LabelState:
 		return "254:4"
-	case "COS_PERSISTENT":
+	case LabelPersistent:
 		return "254:5"
 	default:
 		return "0:30"

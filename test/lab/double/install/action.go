@@ -7,48 +7,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"io"
 	"os"
+	"slices"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 )
 
 // Action on a disk.
 type Action struct {
-	Disk disk.Disk
+	Host Host
 	// System is the image to write.
 	System source.Source
-	// Recovery makes an upgrade write the recovery system too.
-	Recovery bool
+	// Recovery makes an upgrade write the recovery system too, from RecoverySystem; default: System.
+	Recovery       bool
+	RecoverySystem source.Source
 	// Labels of the new snapshot.
 	Labels map[string]string
-	// CloudInit are files that an installation copies to the OEM partition.
+	// CloudInit are files that an installation or a reset copies to the OEM partition.
 	CloudInit []string
+	// CloudInitPaths are the directories with the files of the hooks.
+	CloudInitPaths []string
+	// Strict makes a hook that fails end the action.
+	Strict bool
+	// Device is the disk of an installation.
+	Device string
 	// FormatPersistent and FormatOEM are the further partitions that a reset wipes.
 	FormatPersistent, FormatOEM bool
-	// UserAgent and Transport are used for registries.
-	UserAgent string
-	Transport http.RoundTripper
+	// Log is the CLI's log; default: none.
+	Log *logrus.Logger
 	// Now is the clock; time.Now unless set.
 	Now func() time.Time
-	// HalfWay is called when half of the image is written.
-	HalfWay func()
-	// Kill kills this process during an upgrade whose image requests it; SIGKILL unless set.
-	Kill func()
-	// CutPower powers the host off during an upgrade whose image requests it.
-	CutPower func()
 
 	id         int
 	inProgress bool
 	// former is the snapshot that was the default when the action began.
 	former int
-	// recorded is the installation state that an upgrade began with.
+	// recorded is the installation state that the action began with; nil if there was none.
 	recorded *state.File
-	pace     *pace
 	cleanup  []func(failed bool) error
 }
 
@@ -67,28 +68,41 @@ func (a *Action) onError(f func() error) {
 }
 
 func (a *Action) clean(err error) error {
-	for i := len(a.cleanup) - 1; i >= 0; i-- {
-		err = errors.Join(err, a.cleanup[i](err != nil))
+	for _, each := range slices.Backward(a.cleanup) {
+		err = errors.Join(err, each(err != nil))
 	}
 	a.cleanup = nil
 	return err
 }
 
-func (a *Action) date() string {
-	now := time.Now
-	if a.Now != nil {
-		now = a.Now
+// begin sets what is not set, and reads the installation state, without which the CLI begins if it cannot be decoded.
+// Source: elemental-toolkit v2.3.2, LoadInstallState.
+func (a *Action) begin() {
+	if a.Log == nil {
+		a.Log = logrus.New()
+		a.Log.SetOutput(io.Discard)
 	}
-	return now().Format(time.RFC3339)
+	if a.Now == nil {
+		a.Now = time.Now
+	}
+	if recorded, err := state.Read(a.Host.Path(disk.StateDir, disk.StateFile)); err == nil {
+		a.recorded = recorded
+	} else {
+		a.Log.Warnf("failed reading installation state: %v", err)
+	}
+}
+
+func (a *Action) date() string { return a.Now().Format(time.RFC3339) }
+
+func (a *Action) snapshots() disk.Snapshots {
+	return disk.Snapshots(a.Host.File(disk.LabelState, disk.SnapshotsDir))
 }
 
 // start begins a snapshot: its directory is numbered after the highest one, whatever the others
 // contain.
 func (a *Action) start() error {
-	if err := os.MkdirAll(a.Disk.State(disk.SnapshotsDir), 0o755); err != nil {
-		return fmt.Errorf("initiating snapshotter: %w", err)
-	}
-	ids, err := a.Disk.Snapshots()
+	a.Log.Info("Starting snapshotter transaction")
+	ids, err := a.snapshots().IDs()
 	if err != nil {
 		return err
 	}
@@ -96,15 +110,16 @@ func (a *Action) start() error {
 	if len(ids) > 0 {
 		a.id = ids[len(ids)-1] + 1
 	}
-	if a.former, err = a.Disk.Active(); err != nil {
+	if a.former, err = a.active(); err != nil {
+		a.Log.Errorf("failed to determine active snapshot: %v", err)
 		return err
 	}
-	workDir := a.Disk.Snapshot(a.id, disk.WorkDir)
+	workDir := a.snapshots().Path(a.id, disk.WorkDir)
 	if err := os.MkdirAll(workDir, 0o755); err != nil {
 		return fmt.Errorf("starting transaction: %w", err)
 	}
-	mount := disk.Mount{Device: a.Disk.HostPath(workDir), Target: disk.WorkingTree, Options: "rw,bind"}
-	if err := a.Disk.Mount(mount); err != nil {
+	mount := disk.Mount{Device: a.Host.HostPath(workDir), Target: disk.WorkingTree, Options: "rw,bind"}
+	if err := a.Host.Mount(mount); err != nil {
 		return fmt.Errorf("starting transaction: %w", err)
 	}
 	a.inProgress = true
@@ -112,59 +127,60 @@ func (a *Action) start() error {
 	return nil
 }
 
+// active is the default snapshot; 0 if there is none. The CLI does not continue with one that is missing.
+func (a *Action) active() (int, error) {
+	id, err := a.snapshots().Active()
+	if err == nil && id > 0 {
+		_, err = os.Stat(a.snapshots().Path(id, disk.SnapshotImage))
+	}
+	return id, err
+}
+
+// initiate makes the directory of all snapshots.
+func (a *Action) initiate() error {
+	a.Log.Infof("Initiating a LoopDevice snapshotter at %s", a.Host.HostPath(a.Host.File(disk.LabelState)))
+	if err := os.MkdirAll(string(a.snapshots()), 0o755); err != nil {
+		return fmt.Errorf("initiating snapshotter: %w", err)
+	}
+	return nil
+}
+
 // drop removes the new snapshot, even if it is the default already.
 func (a *Action) drop() error {
 	var err error
 	if a.inProgress {
-		err = a.Disk.Unmount(disk.WorkingTree)
+		err = a.Host.Unmount(disk.WorkingTree)
 	}
-	return errors.Join(err, os.RemoveAll(a.Disk.Snapshot(a.id)))
+	return errors.Join(err, os.RemoveAll(a.snapshots().Path(a.id)))
 }
 
 // deploy writes the image into the snapshot and returns its digest.
 func (a *Action) deploy(ctx context.Context) (string, error) {
-	a.pace = &pace{ctx: ctx, disk: a.Disk, kill: a.Kill, cutPower: a.CutPower, halfWay: a.HalfWay}
-	digest, err := a.System.Extract(ctx, a.Disk.Snapshot(a.id, disk.WorkDir), source.Options{
-		UserAgent: a.UserAgent,
-		Transport: a.Transport,
-		Started:   a.pace.start,
-		Progress:  a.pace.progress,
-	})
+	a.Log.Infof("Copying %s source...", a.System.Value)
+	digest, err := a.Host.Deploy(ctx, a.System, a.snapshots().Path(a.id, disk.WorkDir))
 	if err != nil {
-		return "", fmt.Errorf("deploying source %q: %w", a.System, err)
+		a.Log.Errorf("failed deploying source '%s': %v", a.System, err)
+		return "", err
 	}
+	a.Log.Infof("Finished copying %s into %s", a.System.Value, a.Host.HostPath(a.snapshots().Path(a.id, disk.WorkDir)))
 	return digest, nil
 }
 
-// requireCheck is the hook of the boot assessment: the next boot of the active entry is on trial.
-func (a *Action) requireCheck() error {
-	env, err := grub.Read(a.Disk.GrubEnv())
-	if err != nil {
-		return err
-	}
-	env.Set(grub.BootAssessmentCheck, grub.Yes)
-	env.Unset(grub.LastBootAttempt)
-	return env.Write(a.Disk.GrubEnv())
-}
-
-// setOEMEnv sets variables of grub_oem_env, given as name, value, name, value.
-func (a *Action) setOEMEnv(pairs ...string) error {
-	env, err := grub.Read(a.Disk.GrubOEMEnv())
-	if err != nil {
-		return err
-	}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		env.Set(pairs[i], pairs[i+1])
-	}
-	return env.Write(a.Disk.GrubOEMEnv())
+// setVariables sets GRUB's variables that the CLI sets, given as name, value, name, value.
+func (a *Action) setVariables(pairs ...string) error {
+	return a.Host.SetVariables(a.Host.File(disk.LabelEFI, "grub_oem_env"), pairs...)
 }
 
 func (a *Action) labelEntries() error {
-	return a.setOEMEnv("oem_label", "COS_OEM", "persistent_label", "COS_PERSISTENT",
-		"recovery_label", "COS_RECOVERY", "state_label", "COS_STATE")
+	err := a.setVariables("oem_label", disk.LabelOEM, "persistent_label", disk.LabelPersistent,
+		"recovery_label", disk.LabelRecovery, "state_label", disk.LabelState)
+	if err != nil {
+		a.Log.Errorf("Error setting GRUB labels: %v", err)
+	}
+	return err
 }
 
-// write records the state on both partitions that store it.
+// write records the state on both partitions that store it. It is written in place.
 func (a *Action) write(f *state.File) error {
-	return f.Write(a.Disk.State(disk.StateFile), a.Disk.Recovery(disk.StateFile))
+	return f.Write(a.Host.File(disk.LabelState, disk.StateFile), a.Host.File(disk.LabelRecovery, disk.StateFile))
 }

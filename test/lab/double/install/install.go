@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"os"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
@@ -19,75 +22,101 @@ import (
 // there.
 func (a *Action) Install(ctx context.Context) (err error) {
 	defer func() { err = a.clean(err) }()
-	if err := a.partitionDisk(); err != nil {
+	a.begin()
+	a.Log.Info("Partitioning device...")
+	if err := a.Host.PartitionDisk(a.Device); err != nil {
 		return err
 	}
-	digest, err := a.newSystem(ctx)
+	for _, label := range []string{disk.LabelEFI, disk.LabelOEM, disk.LabelRecovery, disk.LabelState, disk.LabelPersistent} {
+		if err := a.mountPartition(label); err != nil {
+			return fmt.Errorf("mounting partitions: %w", err)
+		}
+	}
+	digest, err := a.newSystem(ctx, state.ActionInstall)
 	if err != nil {
 		return err
 	}
-	if err := a.copyToRecovery(); err != nil {
+	recovery := a.system(digest, state.ActionInstall)
+	recovery.Active, recovery.FS = false, squashfs
+	image := source.Source{Kind: source.File, Value: a.snapshots().Path(a.id, disk.SnapshotImage)}
+	if err := a.replaceRecovery(ctx, image, RecoveryImage{FS: squashfs}); err != nil {
+		return err
+	}
+	if err := a.hook(ctx, "post-install"); err != nil {
 		return err
 	}
 	f := a.newState(digest, state.ActionInstall)
-	recovery := a.system(digest, state.ActionInstall)
-	recovery.Active, recovery.FS = false, "squashfs"
-	f.Recovery = &state.Partition{Label: "COS_RECOVERY", Recovery: recovery}
+	f.Recovery = &state.Partition{Label: disk.LabelRecovery, Recovery: recovery}
 	return a.write(f)
-}
-
-// partitionDisk recreates all partitions and mounts them.
-func (a *Action) partitionDisk() error {
-	used, err := a.Disk.InUse()
-	if err != nil {
-		return err
-	}
-	if used {
-		return errors.New("partitioning: parted: Error: Partition(s) on the disk are being used")
-	}
-	if err := os.RemoveAll(a.Disk.Recovery()); err != nil {
-		return fmt.Errorf("partitioning: %w", err)
-	}
-	for _, dir := range disk.Partitions() {
-		if err := a.Disk.Wipe(dir); err != nil {
-			return fmt.Errorf("partitioning: %w", err)
-		}
-	}
-	for _, mount := range disk.InstallMounts() {
-		if err := a.Disk.Mount(mount); err != nil {
-			return fmt.Errorf("mounting partitions: %w", err)
-		}
-		a.always(func() error { return a.Disk.Unmount(mount.Target) })
-	}
-	return nil
 }
 
 // copyCloudInit copies the given files under generated names, readable and writable by everybody. Source:
 // elemental-toolkit v2.3.2, CopyCloudConfig.
-func (a *Action) copyCloudInit() error {
+func (a *Action) copyCloudInit(ctx context.Context) error {
 	for i, path := range a.CloudInit {
-		copied := a.Disk.OEM(fmt.Sprintf("9%d_custom.yaml", i))
-		content, err := os.ReadFile(path)
+		copied := a.Host.File(disk.LabelOEM, fmt.Sprintf("9%d_custom.yaml", i))
+		content, err := a.fetch(ctx, path)
 		if err == nil {
 			err = errors.Join(os.WriteFile(copied, content, 0o666), os.Chmod(copied, 0o666)) // independent of the umask
 		}
 		if err != nil {
 			return fmt.Errorf("copying cloud-init: %w", err)
 		}
+		a.Log.Infof("Finished copying cloud config file %s to %s", path, a.Host.HostPath(copied))
 	}
 	return nil
 }
 
+// fetch reads a file of the host, or downloads it.
+func (a *Action) fetch(ctx context.Context, path string) ([]byte, error) {
+	address, err := url.Parse(path)
+	if err != nil {
+		return nil, err
+	}
+	if address.Scheme != "http" && address.Scheme != "https" {
+		return os.ReadFile(a.Host.Path(a.Host.HostPath(address.Path)))
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", path, response.Status)
+	}
+	return io.ReadAll(response.Body)
+}
+
 // newSystem writes the system into the first snapshot of an empty state partition.
-func (a *Action) newSystem(ctx context.Context) (digest string, err error) {
+func (a *Action) newSystem(ctx context.Context, action string) (digest string, err error) {
+	if err := a.initiate(); err != nil {
+		return "", err
+	}
+	if err := a.hook(ctx, "before-"+action); err != nil {
+		return "", err
+	}
 	if err := a.start(); err != nil {
 		return "", err
 	}
 	if digest, err = a.deploy(ctx); err != nil {
 		return "", err
 	}
-	err = errors.Join(a.copyCloudInit(), a.requireCheck(), a.labelEntries(), a.setOEMEnv(grub.DefaultMenuEntry, "Elemental"))
-	if err != nil {
+	a.Log.Info("Fine tune the dumped root tree")
+	if err := a.copyCloudInit(ctx); err != nil {
+		return "", err
+	}
+	if err := a.Host.InstallBootloader(a.snapshots().Path(a.id, disk.WorkDir)); err != nil {
+		a.Log.Errorf("failed installing grub: %v", err)
+		return "", err
+	}
+	if err := a.refineHooks(ctx, action); err != nil {
+		return "", err
+	}
+	if err := errors.Join(a.labelEntries(), a.setVariables(grub.DefaultMenuEntry, "Elemental")); err != nil {
 		return "", err
 	}
 	return digest, a.close()
@@ -97,75 +126,12 @@ func (a *Action) newState(digest, action string) *state.File {
 	return &state.File{
 		Date:        a.date(),
 		Snapshotter: state.LoopDevice(),
-		EFI:         &state.Partition{Label: "COS_GRUB"},
-		OEM:         &state.Partition{Label: "COS_OEM"},
-		Persistent:  &state.Partition{Label: "COS_PERSISTENT"},
+		EFI:         &state.Partition{Label: disk.LabelEFI},
+		OEM:         &state.Partition{Label: disk.LabelOEM},
+		Persistent:  &state.Partition{Label: disk.LabelPersistent},
 		State: &state.Partition{
-			Label:     "COS_STATE",
+			Label:     disk.LabelState,
 			Snapshots: map[int]*state.System{a.id: a.system(digest, action)},
 		},
 	}
-}
-
-// ErrNotInRecovery means that a reset was called outside the recovery system.
-var ErrNotInRecovery = errors.New("reset can only be called from the recovery system")
-
-// Reset reinstalls the recovery system, or another one if System is set. Everything else on the state partition is
-// lost; FormatPersistent and FormatOEM select further partitions to wipe. It leaves /oem unmounted.
-func (a *Action) Reset(ctx context.Context) (err error) {
-	defer func() { err = a.clean(err) }()
-	old, err := state.Read(a.Disk.Recovery(disk.StateFile))
-	if err != nil {
-		return err
-	}
-	if err := a.unmountAll(); err != nil {
-		return err
-	}
-	a.always(a.unmountAll)
-	if err := a.format(); err != nil {
-		return err
-	}
-	fromRecovery := a.System.String() == ""
-	if fromRecovery {
-		a.System = source.Source{Kind: source.File, Value: a.Disk.Recovery(disk.RecoveryImage)}
-	}
-	digest, err := a.newSystem(ctx)
-	if err != nil {
-		return err
-	}
-	f := a.newState(digest, state.ActionReset)
-	if fromRecovery {
-		f.State.Snapshots[a.id].Source = old.Recovery.Recovery.Source
-		f.State.Snapshots[a.id].Digest = old.Recovery.Recovery.Digest
-	}
-	f.Recovery = old.Recovery
-	return a.write(f)
-}
-
-// format wipes partitions.
-func (a *Action) format() error {
-	wipe := []string{disk.StateDir}
-	if a.FormatOEM {
-		wipe = append(wipe, disk.OEMDir)
-	}
-	if a.FormatPersistent {
-		wipe = append(wipe, disk.Persistent()...)
-	}
-	for _, dir := range wipe {
-		if err := a.Disk.Wipe(dir); err != nil {
-			return fmt.Errorf("formatting: %w", err)
-		}
-	}
-	return nil
-}
-
-// unmountAll is what a reset leaves: nothing of the new system mounted, not even /oem. What is written to the empty
-// directory in its place is lost.
-func (a *Action) unmountAll() error {
-	for _, target := range []string{disk.OEMDir, disk.RunEFIDir} {
-		if err := a.Disk.Unmount(target); err != nil && !errors.Is(err, disk.ErrNotMounted) {
-			return err
-		}
-	}
-	return a.Disk.Hide(disk.OEMDir)
 }

@@ -7,144 +7,131 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/disk"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/state"
 )
+
+// ErrSnapshotter means that the host keeps its snapshots otherwise than as images on loop devices, which is not simulated.
+var ErrSnapshotter = errors.New("snapshotter is not simulated")
+
+// ErrRecoveryFromRecovery means that the running recovery system should be replaced.
+var ErrRecoveryFromRecovery = errors.New("can not upgrade recovery from recovery partition")
 
 // Upgrade writes the system into a new snapshot and makes it the default of the next boot.
 func (a *Action) Upgrade(ctx context.Context) (err error) {
 	defer func() { err = a.clean(err) }()
-	a.load()
-	if err := a.mountWritable(); err != nil {
+	if err := a.beginUpgrade(ctx); err != nil {
 		return err
 	}
-	if err := a.start(); err != nil {
-		return err
-	}
-	digest, err := a.deploy(ctx)
+	digest, err := a.newSnapshot(ctx)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(a.inTree(a.requireCheck), a.labelEntries()); err != nil {
-		return err
-	}
-	if err := a.close(); err != nil {
-		return err
-	}
-	if err := a.upgradeRecovery(); err != nil {
-		return err
-	}
-	a.pace.reached(source.OnceUnrecorded)
-	return a.recordUpgrade(digest)
-}
-
-// load reads the installation state, without which the CLI begins if it cannot be decoded.
-// Source: elemental-toolkit v2.3.2, LoadInstallState.
-func (a *Action) load() {
-	f, err := state.Read(a.Disk.State(disk.StateFile))
+	recovery, err := a.upgradeRecovery(ctx, digest)
 	if err != nil {
-		f = &state.File{Snapshotter: state.LoopDevice()}
-	}
-	a.recorded = f
-}
-
-// FailingStage is the hook stage in which something failed; empty if none did.
-func (a *Action) FailingStage() string { return a.pace.labels[source.LabelFailingStage] }
-
-// mountWritable remounts writable what an upgrade writes. What is writable already, because a killed upgrade left
-// it so, stays writable afterwards.
-func (a *Action) mountWritable() error {
-	if err := a.remountEFI(); err != nil {
-		return fmt.Errorf("mounting EFI partition: %w", err)
-	}
-	_, mounted, err := a.Disk.MountedAt(disk.RecoveryDir)
-	if err != nil || mounted {
 		return err
 	}
-	if err := a.Disk.Mount(disk.Mount{Device: "COS_RECOVERY", Target: disk.RecoveryDir, Options: "rw"}); err != nil {
-		return fmt.Errorf("mounting recovery partition: %w", err)
+	if err := a.hook(ctx, "post-upgrade"); err != nil {
+		return err
 	}
-	a.always(func() error { return a.Disk.Unmount(disk.RecoveryDir) })
+	if err := a.recordUpgrade(digest, recovery); err != nil {
+		a.Log.Error("failed upgrading installation metadata")
+		return err
+	}
+	a.Log.Info("Upgrade completed")
 	return nil
 }
 
-func (a *Action) remountEFI() error {
-	efi, mounted, err := a.Disk.MountedAt(disk.RunEFIDir)
-	if err != nil || (mounted && efi.Options == "rw") {
+// beginUpgrade is what comes before anything is written.
+func (a *Action) beginUpgrade(ctx context.Context) error {
+	a.begin()
+	if a.recorded != nil && a.recorded.Snapshotter.Type != state.LoopDevice().Type {
+		return fmt.Errorf("%s: %w", a.recorded.Snapshotter.Type, ErrSnapshotter)
+	}
+	if a.Recovery && a.Host.InRecovery() {
+		a.Log.Error("Upgrading recovery image from the recovery system itself is not supported")
+		return ErrRecoveryFromRecovery
+	}
+	if err := a.mountWritable(); err != nil {
 		return err
 	}
-	if !mounted {
-		a.always(func() error { return a.Disk.Unmount(disk.RunEFIDir) })
-		return a.Disk.Mount(disk.Mount{Device: "COS_GRUB", Target: disk.RunEFIDir, Options: "rw"})
-	}
-	a.always(func() error { return a.Disk.Remount(disk.RunEFIDir, "ro") })
-	return a.Disk.Remount(disk.RunEFIDir, "rw")
-}
-
-func (a *Action) upgradeRecovery() error {
-	if !a.Recovery {
-		return nil
-	}
-	return a.copyToRecovery()
-}
-
-// copyToRecovery also makes the new snapshot the recovery system.
-func (a *Action) copyToRecovery() error {
-	image, err := os.ReadFile(a.Disk.Snapshot(a.id, disk.SnapshotImage))
-	if err != nil {
-		return fmt.Errorf("deploying recovery system: %w", err)
-	}
-	if a.pace.labels[source.LabelKernel] == source.NoKernel {
-		return errors.Join(errors.New("could not find kernel and/or initrd: no Kernel file found"), a.leakRecoveryTree())
-	}
-	path := a.Disk.Recovery(disk.RecoveryImage)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("deploying recovery system: %w", err)
-	}
-	return os.WriteFile(path, image, 0o644)
-}
-
-// leakRecoveryTree simulates that the CLI mounts the snapshot to find the kernel, and does not unmount it if there
-// is none.
-func (a *Action) leakRecoveryTree() error {
-	loop, err := a.Disk.Attach(a.Disk.HostPath(a.Disk.Snapshot(a.id, disk.SnapshotImage)))
-	if err != nil {
+	if err := a.initiate(); err != nil {
 		return err
 	}
-	return a.Disk.Mount(disk.Mount{Device: loop, Target: disk.RecoveryTree, Options: "rw"})
+	return a.hook(ctx, "before-upgrade")
 }
 
-// inTree runs a hook in the new tree, with the host's directories mounted there.
-func (a *Action) inTree(hook func() error) error {
-	targets := []string{"/dev", "/dev/pts", "/proc", "/sys", disk.OEMDir, disk.RunEFIDir}
-	for _, target := range targets {
-		if err := a.Disk.Mount(disk.Mount{Device: target, Target: disk.WorkingTree + target, Options: "rw,bind"}); err != nil {
-			return err
+// newSnapshot writes the system into a snapshot, which is the default then.
+func (a *Action) newSnapshot(ctx context.Context) (digest string, err error) {
+	if err := a.start(); err != nil {
+		return "", err
+	}
+	if digest, err = a.deploy(ctx); err != nil {
+		return "", err
+	}
+	a.Log.Info("Fine tune the dumped root tree")
+	if err := a.refineHooks(ctx, state.ActionUpgrade); err != nil {
+		return "", err
+	}
+	if err := a.labelEntries(); err != nil {
+		return "", err
+	}
+	a.Log.Warn("No default entry name for grub, not setting a name")
+	return digest, a.close()
+}
+
+// mountWritable mounts or remounts writable what an upgrade writes. What is writable already, because a killed upgrade left
+// it so, stays writable afterwards.
+func (a *Action) mountWritable() error {
+	written := []string{disk.LabelEFI, disk.LabelRecovery, disk.LabelPersistent}
+	if a.Host.InRecovery() {
+		written[1] = disk.LabelState
+	}
+	for _, label := range written {
+		if err := a.mountPartition(label); err != nil {
+			a.Log.Errorf("Failed mounting %s partition: %v", label, err)
+			return fmt.Errorf("mounting %s partition: %w", label, err)
 		}
 	}
-	a.pace.reached(source.OnceInHook)
-	err := hook()
-	for _, target := range slices.Backward(targets) {
-		err = errors.Join(err, a.Disk.Unmount(disk.WorkingTree+target))
-	}
-	return err
+	return nil
 }
 
-func (a *Action) recordUpgrade(digest string) error {
+// mountPartition mounts a partition writable until the action ends.
+func (a *Action) mountPartition(label string) error {
+	partition, exists := a.Host.Partition(label)
+	if !exists || partition.Target == "" {
+		return nil
+	}
+	mounted, isMounted, err := a.Host.MountedAt(partition.Target)
+	switch {
+	case err != nil || isMounted && mounted.Mode() == "rw":
+		return err
+	case isMounted:
+		a.always(func() error { return a.Host.Remount(partition.Target, "ro") })
+		return a.Host.Remount(partition.Target, "rw")
+	}
+	partition.Options = "rw"
+	if err := a.Host.Mount(partition); err != nil {
+		return err
+	}
+	a.always(func() error { return a.Host.Unmount(partition.Target) })
+	return nil
+}
+
+func (a *Action) recordUpgrade(digest string, recovery *state.System) error {
 	f := a.recorded
-	ids, err := a.Disk.Snapshots()
+	if f == nil {
+		f = &state.File{}
+	}
+	ids, err := a.snapshots().IDs()
 	if err != nil {
 		return err
 	}
-	f.Date = a.date()
+	f.Snapshotter, f.Date = state.LoopDevice(), a.date()
 	if f.State == nil {
-		f.State = &state.Partition{Label: "COS_STATE"}
+		f.State = &state.Partition{Label: disk.LabelState}
 	}
 	if f.State.Snapshots == nil {
 		f.State.Snapshots = map[int]*state.System{}
@@ -156,12 +143,20 @@ func (a *Action) recordUpgrade(digest string) error {
 		}
 	}
 	f.State.Snapshots[a.id] = a.system(digest, state.ActionUpgrade)
-	if a.Recovery && f.Recovery != nil && f.Recovery.Recovery != nil {
-		// The CLI does not update the source and digest of the recovery system.
-		r := f.Recovery.Recovery
-		r.Date, r.Labels, r.FromAction = f.Date, a.Labels, state.ActionUpgrade
+	if a.Recovery {
+		a.recordRecovery(f, recovery)
 	}
 	return a.write(f)
+}
+
+// recordRecovery leaves source and digest of a recovery system that is recorded: the CLI does not update them.
+func (a *Action) recordRecovery(f *state.File, written *state.System) {
+	if f.Recovery == nil {
+		f.Recovery = &state.Partition{Label: disk.LabelRecovery, Recovery: written}
+	}
+	if r := f.Recovery.Recovery; r != nil {
+		r.Date, r.Labels, r.FromAction = f.Date, a.Labels, state.ActionUpgrade
+	}
 }
 
 func (a *Action) system(digest, action string) *state.System {
@@ -173,10 +168,4 @@ func (a *Action) system(digest, action string) *state.System {
 		Date:       a.date(),
 		FromAction: action,
 	}
-}
-
-// InRecovery reports whether the host runs its recovery system.
-func InRecovery(d disk.Disk) bool {
-	booted, err := d.Booted()
-	return err == nil && booted.Mode == grub.Recovery
 }

@@ -71,7 +71,7 @@ func (o Options) started(digest string, labels map[string]string) {
 }
 
 func (s Source) extractImage(ctx context.Context, dir string, o Options) (string, error) {
-	img, err := s.pull(ctx, o)
+	img, err := s.Pull(ctx, o)
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +96,8 @@ func (s Source) extractImage(ctx context.Context, dir string, o Options) (string
 	return digest.String(), errors.Join(err, tree.Close())
 }
 
-func (s Source) pull(ctx context.Context, o Options) (v1.Image, error) {
+// Pull reads an image of a registry, for this platform. It tries again as often as the CLI does.
+func (s Source) Pull(ctx context.Context, o Options) (v1.Image, error) {
 	ref, err := name.ParseReference(s.Value, name.Insecure)
 	if err != nil {
 		return nil, fmt.Errorf("parsing reference: %w", err)

@@ -24,7 +24,8 @@ const (
 	LabelUpgradeKilled = "lab.elemental/upgrade-killed"
 	// LabelKernel with the value NoKernel marks an image that cannot become the recovery system.
 	LabelKernel = "lab.elemental/kernel"
-	// LabelFailingStage names one of the Stages, in which a cloud-init file of the host fails.
+	// LabelFailingStage names one of the toolkit's hooks after the image is unpacked, as post-upgrade, in which a cloud-init file of the host
+	// fails.
 	LabelFailingStage = "lab.elemental/failing-stage"
 	// LabelBootSeconds is how long the image takes to boot, instead of the host's default.
 	LabelBootSeconds = "lab.elemental/boot-seconds"
@@ -57,6 +58,3 @@ const (
 
 // NoKernel is the value of LabelKernel.
 const NoKernel = "none"
-
-// Stages are the toolkit's hooks in an upgrade, in order.
-var Stages = []string{"before-upgrade", "after-upgrade-chroot", "after-upgrade", "post-upgrade"}
