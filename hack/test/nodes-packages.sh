@@ -10,7 +10,6 @@ set -uo pipefail
 
 lacks=()
 [ "$(id -u)" -eq 0 ] || lacks+=("root")
-[ -n "${ELEMENTAL_BIN:-}" ] || lacks+=("ELEMENTAL_BIN, the CLI of the elemental toolkit")
 [ -e /dev/loop-control ] || lacks+=("loop devices")
 [ -e /sys/fs/cgroup/memory/cgroup.procs ] && [ -e /sys/fs/cgroup/unified/cgroup.procs ] || lacks+=("cgroup v1 beside the unified hierarchy")
 unshare --mount --pid --net --fork true 2>/dev/null || lacks+=("the right to make namespaces (CAP_SYS_ADMIN)")

@@ -11,9 +11,10 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
 )
 
-var _ = Describe("On btrfs with snapper's daemon", func() {
+var _ = Describe("On btrfs with snapper's daemon", Label(osimage.RealCLI), func() {
 	var m *machine
 
 	BeforeEach(func() { m = newMachineWith(snapper) })

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	_ = Describe("On btrfs", func() { onSubvolumes(subvolumes) })
-	_ = Describe("On btrfs with snapper", func() { onSubvolumes(snapper) })
+	_ = Describe("On btrfs", Label(osimage.RealCLI), func() { onSubvolumes(subvolumes) })
+	_ = Describe("On btrfs with snapper", Label(osimage.RealCLI), func() { onSubvolumes(snapper) })
 )
 
 func onSubvolumes(kind snapshotter) {

@@ -23,9 +23,6 @@ import (
 // grubName is the name under which the test binary makes GRUB's choice.
 const grubName = "native-grub"
 
-// binEnv is the environment variable with the path of the elemental toolkit's CLI.
-const binEnv = "ELEMENTAL_BIN"
-
 // needed are commands of the machine's operating system, in Debian's packages of docs/testing.md.
 var needed = []string{"bash", "blkid", "btrfs", "dbus-daemon", "debugfs", "dumpe2fs", "fallocate", "findmnt", "grub-editenv", "losetup", "mke2fs", "mkfs.btrfs", "mksquashfs", "nsenter", "pivot_root", "rsync", "snapper", "unshare"}
 
@@ -125,7 +122,7 @@ func boot(choice grub.Choice, snapshot, image string) error {
 }
 
 func TestNative(t *testing.T) {
-	specs.Run(t, "Agent on the real elemental CLI")
+	specs.Run(t, "Agent on real partitions")
 }
 
 // programs of the machines: the CLI and the agent.
@@ -133,9 +130,9 @@ var programs struct{ elemental, agent string }
 
 var _ = BeforeSuite(func() {
 	if missing := missingHere(); missing != "" {
-		Skip("the suite on the real elemental CLI is skipped: " + missing)
+		Skip("the suite on the elemental CLI is skipped: " + missing)
 	}
-	programs.elemental = os.Getenv(binEnv)
+	programs.elemental = osimage.CLI()
 	root, err := repository.Root()
 	Expect(err).NotTo(HaveOccurred())
 	programs.agent = filepath.Join(root, "bin", "elemental-agent")
@@ -146,9 +143,6 @@ var _ = BeforeSuite(func() {
 
 // missingHere describes what this machine lacks.
 func missingHere() string {
-	if os.Getenv(binEnv) == "" {
-		return binEnv + " is not set to the CLI of the elemental toolkit"
-	}
 	if os.Getuid() != 0 {
 		return "it needs root, for mounts, loop devices and namespaces"
 	}

@@ -17,16 +17,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
-// BinEnv is the environment variable with the path of the elemental toolkit's CLI.
-const BinEnv = "ELEMENTAL_BIN"
-
 // Options of a Setup.
 type Options struct {
 	// Root of the repository, absolute (default: that of the module of the test).
 	Root string
 	// Images of Pods by name. Every host and Node has them.
 	Images map[string]Program
-	// Hosts reports whether there are hosts: they need the toolkit's CLI.
+	// Hosts reports whether there are hosts: they need the toolkit's CLI, or its stand-in.
 	Hosts bool
 	// Services reports whether hosts and Nodes run kube-proxy; Nodes need it.
 	Services bool
@@ -106,9 +103,6 @@ func MissingForNodes() string {
 
 // MissingForHosts describes what this machine lacks to run hosts.
 func MissingForHosts() string {
-	if os.Getenv(BinEnv) == "" {
-		return BinEnv + " is not set to the CLI of the elemental toolkit"
-	}
 	if os.Getuid() != 0 {
 		return "it needs root, for mounts, namespaces and control groups"
 	}
