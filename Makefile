@@ -269,7 +269,7 @@ nspawn-binaries: standin
 	go build -ldflags '-s -w' -o bin/lab/ ./test/nspawn/cmd/...
 
 .PHONY: test-boot
-test-boot: boot-packages tools tools-nodes build nspawn-binaries ## Upgrade a virtual machine that boots through GRUB (CUTS=20: only cut its power, that often; FIRMWARE=uefi): needs root, ELEMENTAL_BIN; installs Debian packages, see docs/testing.md
+test-boot: boot-packages tools tools-nodes build nspawn-binaries ## Upgrade a virtual machine that boots through GRUB (CUTS=20: only cut its power, that often; FIRMWARE=uefi): needs root; installs Debian packages, see docs/testing.md
 	go build -ldflags '-s -w' -o bin/lab/guest ./test/boot/guest
 	$(if $(CUTS),go test -v -count=1 -timeout 0 ./test/boot -ginkgo.timeout=8h -ginkgo.focus=random,hack/test/suite.sh ./test/boot) $(GINKGO_FLAGS)
 

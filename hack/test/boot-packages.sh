@@ -11,7 +11,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 lacks=()
 [ "$(id -u)" -eq 0 ] || lacks+=("root")
-[ -n "${ELEMENTAL_BIN:-}" ] || lacks+=("ELEMENTAL_BIN, the CLI of the elemental toolkit")
 [ "$(uname -m)" = x86_64 ] || lacks+=("an x86-64 processor")
 command -v apt-get >/dev/null || lacks+=("Debian's apt-get")
 if [ "${#lacks[@]}" -gt 0 ]; then

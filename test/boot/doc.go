@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package boot upgrades a host that boots through GRUB: a virtual machine (QEMU without KVM) with an A/B disk. GRUB's configuration, the boot
-// assessment and what GRUB adds to the kernel's command line are those of "elemental init", the elemental CLI writes the other snapshot, and our
+// assessment and what GRUB adds to the kernel's command line are those of "elemental init", the elemental CLI or its stand-in writes the other snapshot, and our
 // agent runs in the guest. It reports to our Elemental API, which stores in a real kube-apiserver.
 //
 // Simulated are dracut, udev and systemd (package guest), the installation of the disk, and BIOS GRUB's installation, which the toolkit does not
@@ -12,6 +12,6 @@
 // The disk is a server of network block devices in the test, which loses at a power cut what the guest has not flushed: killing QEMU alone loses
 // nothing.
 //
-// It requires root, ELEMENTAL_BIN and what hack/test/boot-packages.sh installs. CUTS=20 cuts the power at that many random moments, FIRMWARE=uefi
+// It requires root and what hack/test/boot-packages.sh installs. CUTS=20 cuts the power at that many random moments, FIRMWARE=uefi
 // boots with UEFI.
 package boot

@@ -7,6 +7,8 @@
 //
 // As the real CLI it finds the partitions of the disk by their labels in /sys/block and /run/udev/data, below GHW_CHROOT if that is set.
 //
+// The files of "init" are its own, and only those that a host needs to boot by GRUB, to be assessed and to run its stages.
+//
 // It does not have the snapshotter btrfs, SELinux, signatures of images, an entry in the EFI's boot menu, stages on the kernel's command line, and an
 // installation.
 package standin

@@ -97,6 +97,8 @@ func (r *run) command(ctx context.Context) int {
 		return r.runStage(ctx)
 	case "state":
 		return r.showState()
+	case "init":
+		return r.init()
 	case "version":
 		_, _ = fmt.Fprintln(r.Stdout, Version)
 		return 0
@@ -251,6 +253,24 @@ func (r *run) showState() int {
 	return 0
 }
 
+// image is a host that is the tree of an OS image.
+type image interface {
+	// Init adds to it what a host needs to boot.
+	Init() error
+}
+
+func (r *run) init() int {
+	tree, isImage := r.host.(image)
+	if !isImage {
+		return r.fail(exitFailed, "Error: running outside of container")
+	}
+	if err := tree.Init(); err != nil {
+		r.log.Errorf("Error installing features: %v", err)
+		return exitFailed
+	}
+	return 0
+}
+
 // getenv returns the last value of a variable.
 func (c Call) getenv(name string) string {
 	for _, each := range slices.Backward(c.Environ) {
@@ -261,4 +281,4 @@ func (c Call) getenv(name string) string {
 	return ""
 }
 
-var errOneCommand = errors.New("one command is wanted: install, upgrade, reset, run-stage, state or version")
+var errOneCommand = errors.New("one command is wanted: init, install, upgrade, reset, run-stage, state or version")

@@ -86,7 +86,7 @@ func (r *run) parse() (options, error) {
 	f.StringSliceVar(&o.cloudInitPaths, "cloud-init-paths", nil, "")
 	configDir := f.String("config-dir", "/etc/elemental", "")
 	// These have no effect here; tls-verify has no effect in the real CLI either.
-	for _, name := range []string{"bootloader", "local", "cosign", "verify", "tls-verify"} {
+	for _, name := range []string{"bootloader", "local", "cosign", "verify", "tls-verify", "force", "mkinitrd"} {
 		f.Bool(name, false, "")
 	}
 	for _, name := range []string{"logfile", "cosign-key"} {
