@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,8 +24,11 @@ import (
 // grubName is the name under which the test binary makes GRUB's choice.
 const grubName = "native-grub"
 
-// needed are commands of the machine's operating system, in Debian's packages of docs/testing.md.
-var needed = []string{"bash", "blkid", "btrfs", "dbus-daemon", "debugfs", "dumpe2fs", "fallocate", "findmnt", "grub-editenv", "losetup", "mke2fs", "mkfs.btrfs", "mksquashfs", "nsenter", "pivot_root", "rsync", "snapper", "unshare"}
+// Commands of the machine's operating system, in Debian's packages of docs/testing.md; neededForBtrfs by the specs that need the real CLI.
+var (
+	needed         = []string{"bash", "blkid", "debugfs", "dumpe2fs", "fallocate", "findmnt", "grub-editenv", "losetup", "mke2fs", "mksquashfs", "nsenter", "pivot_root", "rsync", "unshare"}
+	neededForBtrfs = []string{"btrfs", "dbus-daemon", "mkfs.btrfs", "snapper"}
+)
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == grubName {
@@ -149,7 +153,11 @@ func missingHere() string {
 	if _, err := os.Stat("/dev/loop-control"); err != nil {
 		return "there are no loop devices: " + err.Error()
 	}
-	for _, name := range needed {
+	commands := needed
+	if osimage.HasRealCLI() {
+		commands = append(slices.Clone(needed), neededForBtrfs...)
+	}
+	for _, name := range commands {
 		if _, err := exec.LookPath(name); err != nil {
 			return err.Error() + "; see docs/testing.md for Debian's packages"
 		}

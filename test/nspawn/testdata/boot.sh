@@ -20,7 +20,8 @@ mount -t proc proc /proc
 devices=$HOST/dev
 mkdir -p "$devices"
 mount -t tmpfs -o mode=755 dev "$devices"
-cp -a /dev/{null,zero,full,random,urandom,tty,ptmx,fuse,loop-control} /dev/loop[0-9]* "$devices/" 2>/dev/null || true
+cp -a /dev/{null,zero,full,random,urandom,tty,ptmx,fuse,loop-control} "$devices/" 2>/dev/null || true
+for i in {0..63}; do mknod -m 660 "$devices/loop$i" b 7 "$i"; done # the kernel makes them when they are wanted
 mkdir "$devices"/{pts,shm}
 mount --bind /dev/pts "$devices/pts"
 read -ra loops <<<"$LOOPS"

@@ -82,6 +82,9 @@ func (c Call) Run(ctx context.Context) int {
 	if r.debug {
 		r.log.SetLevel(logrus.DebugLevel)
 	}
+	if r.name != "state" && r.name != "version" { // which print nothing else
+		r.log.Infof("Starting elemental version %s", Version)
+	}
 	return r.command(ctx)
 }
 
