@@ -61,7 +61,7 @@ func prepareTree() {
 	}
 	files{"etc/os-release": "NAME=init\n"}.WriteTo(theTree.dir)
 	osimage.Run("cp", built("lab/guest"), filepath.Join(theTree.dir, "usr/bin/systemctl"))
-	osimage.Run("cp", osimage.CLI(), filepath.Join(theTree.dir, "usr/bin/elemental"))
+	osimage.Run("cp", osimage.CLI(root), filepath.Join(theTree.dir, "usr/bin/elemental"))
 	null := filepath.Join(theTree.dir, "dev/null")
 	osimage.Run("mknod", null, "c", "1", "3")
 	osimage.Run("chroot", theTree.dir, "/usr/bin/elemental", "init", "--force", "--mkinitrd=false")
@@ -111,7 +111,7 @@ func prepareSoftware() {
 	osimage.MakeDirs(filepath.Join(usr, "lib/elemental"))
 	for to, from := range map[string]string{
 		"sbin/os-init": built("lab/guest"), "bin/systemctl": built("lab/guest"), "bin/elemental": built("lab/guest"),
-		"lib/elemental/elemental": osimage.CLI(), "sbin/elemental-agent": built("elemental-agent"),
+		"lib/elemental/elemental": osimage.CLI(root), "sbin/elemental-agent": built("elemental-agent"),
 	} {
 		osimage.Run("cp", "--dereference", from, filepath.Join(usr, to))
 	}

@@ -136,9 +136,9 @@ var _ = BeforeSuite(func() {
 	if missing := missingHere(); missing != "" {
 		Skip("the suite on the elemental CLI is skipped: " + missing)
 	}
-	programs.elemental = osimage.CLI()
 	root, err := repository.Root()
 	Expect(err).NotTo(HaveOccurred())
+	programs.elemental = osimage.CLI(root)
 	programs.agent = filepath.Join(root, "bin", "elemental-agent")
 	Expect(programs.agent).To(BeARegularFile(), "run make build")
 	osimage.LockCLI()

@@ -44,7 +44,7 @@ func (s *Setup) programs() map[string]string {
 		found["bin/kube-proxy"] = s.Built("tools/kube-proxy")
 	}
 	if s.options.Hosts {
-		found["bin/elemental"], found["sbin/elemental-agent"] = osimage.CLI(), s.Built("elemental-agent")
+		found["bin/elemental"], found["sbin/elemental-agent"] = osimage.CLI(s.root), s.Built("elemental-agent")
 	}
 	return found
 }

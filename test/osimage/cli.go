@@ -9,8 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
 // BinEnv is the environment variable with the path of the elemental toolkit's CLI.
@@ -22,14 +20,12 @@ const RealCLI = "real-cli"
 // HasRealCLI reports whether there is the elemental toolkit's CLI.
 func HasRealCLI() bool { return os.Getenv(BinEnv) != "" }
 
-// CLI is the path of the elemental toolkit's CLI or, without it, of the stand-in that the Makefile builds.
-func CLI() string {
+// CLI is the path of the elemental toolkit's CLI or, without it, of the stand-in that the Makefile builds in the repository with this root.
+func CLI(root string) string {
 	GinkgoHelper()
 	if HasRealCLI() {
 		return os.Getenv(BinEnv)
 	}
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
 	path := filepath.Join(root, "bin", "lab", "elemental")
 	Expect(path).To(BeARegularFile(), "run make standin")
 	return path
