@@ -84,6 +84,7 @@ func (c Call) Run(ctx context.Context) int {
 	}
 	if r.name != "state" && r.name != "version" { // which print nothing else
 		r.log.Infof("Starting elemental version %s", Version)
+		r.log.Infof("Reading configuration from '%s'", r.configDir)
 	}
 	return r.command(ctx)
 }

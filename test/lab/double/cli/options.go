@@ -29,6 +29,7 @@ type options struct {
 	resetOEM, resetPersistent      bool
 	reboot, powerOff, strict       bool
 	debug, quiet                   bool
+	configDir                      string
 }
 
 // configuration is the part of the CLI's configuration that is simulated, of config.yaml and then of the files in config.d.
@@ -84,7 +85,7 @@ func (r *run) parse() (options, error) {
 	f.BoolVar(&o.quiet, "quiet", false, "")
 	f.StringSliceVar(&o.cloudInit, "cloud-init", nil, "")
 	f.StringSliceVar(&o.cloudInitPaths, "cloud-init-paths", nil, "")
-	configDir := f.String("config-dir", "/etc/elemental", "")
+	f.StringVar(&o.configDir, "config-dir", "/etc/elemental", "")
 	// These have no effect here; tls-verify has no effect in the real CLI either.
 	for _, name := range []string{"bootloader", "local", "cosign", "verify", "tls-verify", "force", "mkinitrd"} {
 		f.Bool(name, false, "")
@@ -99,7 +100,7 @@ func (r *run) parse() (options, error) {
 		return o, errOneCommand
 	}
 	o.name, o.args = f.Arg(0), f.Args()[1:]
-	configured, err := r.configuration(r.host.Path(*configDir))
+	configured, err := r.configuration(r.host.Path(o.configDir))
 	if err != nil {
 		return o, err
 	}

@@ -102,6 +102,7 @@ func (a *Action) snapshots() disk.Snapshots {
 // contain.
 func (a *Action) start() error {
 	a.Log.Info("Starting snapshotter transaction")
+	a.Log.Info("Starting a snapshotter transaction")
 	ids, err := a.snapshots().IDs()
 	if err != nil {
 		return err
@@ -124,6 +125,7 @@ func (a *Action) start() error {
 	}
 	a.inProgress = true
 	a.onError(a.drop)
+	a.Log.Infof("Transaction for snapshot %d successfully started", a.id)
 	return nil
 }
 

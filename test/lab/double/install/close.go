@@ -19,6 +19,7 @@ import (
 // close creates the snapshot's image and makes it the default of the next boot. Failures after that are not errors.
 func (a *Action) close() error {
 	a.Log.Info("Closing snapshotter transaction")
+	a.Log.Infof("Closing transaction for snapshot %d workdir", a.id)
 	err := a.Host.Unmount(disk.WorkingTree)
 	if err == nil {
 		err = a.pack()

@@ -77,6 +77,8 @@ func (a *Action) deployRecovery(ctx context.Context, of source.Source, as Recove
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("deploying recovery system: %w", err)
 	}
+	image := filepath.Join(dir, filepath.Base(disk.RecoveryImage))
+	a.Log.Infof("Deploying recovery image: %s", filepath.Join(filepath.Dir(target), filepath.Base(image)))
 	remove, err := a.showTree(ctx, of, target)
 	if err != nil {
 		return err
@@ -85,7 +87,6 @@ func (a *Action) deployRecovery(ctx context.Context, of source.Source, as Recove
 		a.Log.Errorf("Could not find kernel and/or initrd: %v", err)
 		return err
 	}
-	image := filepath.Join(dir, filepath.Base(disk.RecoveryImage))
 	return errors.Join(a.Host.MakeRecovery(image, target, as), remove())
 }
 
