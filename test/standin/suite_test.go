@@ -6,11 +6,9 @@ package standin_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestStandin(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Stand-in for the elemental CLI")
+	specs.Run(t, "Stand-in for the elemental CLI")
 }

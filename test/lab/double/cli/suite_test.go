@@ -6,11 +6,9 @@ package cli_test
 import (
 	"testing"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func TestSuite(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Front of the CLI")
+	specs.Run(t, "Front of the CLI")
 }
