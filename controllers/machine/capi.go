@@ -5,10 +5,14 @@ package machine
 
 import (
 	"context"
+	"fmt"
 
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 )
 
@@ -38,6 +42,13 @@ func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope) (ctrl.Resu
 	}
 	marks := capiworkaround.UpdateMarks{Client: r.Client, Live: r.APIReader, Clock: r.Clock}
 	restored, after, err := marks.Restore(ctx, capiworkaround.Update{Owner: s.owner, Machine: s.machine, Host: s.host, Template: template})
-	s.markRestored = restored
-	return ctrl.Result{RequeueAfter: after}, err
+	if err != nil || !restored {
+		return ctrl.Result{RequeueAfter: after}, err
+	}
+	stored := &infrav1.ElementalMachine{}
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(s.machine), stored); err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading what was said of lost marks: %w", err)
+	}
+	s.markRestored, s.mark = true, conditions.Get(stored, infrav1.UpdateMarkRestoredCondition)
+	return ctrl.Result{RequeueAfter: after}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -16,6 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	capicontroller "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
@@ -81,6 +83,9 @@ type scope struct {
 	unresolved *managedos.Problem
 	// markRestored says that this reconcile has restored the mark of an update that was lost.
 	markRestored bool
+	// mark is condition UpdateMarkRestored as it was stored before. Where a mark was restored it is read live: one that is lost again at once is restored
+	// again before the cache has what was said of it. Nil if there is none.
+	mark *metav1.Condition
 }
 
 // Reconcile brings one ElementalMachine nearer to what its spec asks for.
@@ -107,13 +112,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		return ctrl.Result{}, fmt.Errorf("preparing the patch: %w", err)
 	}
 	before := machine.DeepCopy()
+	s.mark = conditions.Get(before, infrav1.UpdateMarkRestoredCondition)
 	defer func() {
 		if err := r.patch(ctx, helper, machine); err != nil {
 			reterr = kerrors.NewAggregate([]error{reterr, err})
 			return
 		}
 		r.recordDrift(before, machine)
-		r.recordMark(before, machine)
+		r.recordMark(s.mark, machine)
 	}()
 
 	if !machine.DeletionTimestamp.IsZero() {

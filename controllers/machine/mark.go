@@ -18,9 +18,9 @@ import (
 
 // judgeMark reports that the mark of an update in place was restored, and that it is lost each time. It is written once for each, however often
 // that happens. It ends when the host runs the OS, or another is wanted.
-func judgeMark(f osFacts, restored bool) {
+func judgeMark(f osFacts, known *metav1.Condition, restored bool) {
 	const restoring = infrav1.UpdateMarkRestoredCondition
-	m, known := f.machine, conditions.Get(f.machine, infrav1.UpdateMarkRestoredCondition)
+	m := f.machine
 	message := lostMark(f)
 	isKnown := known != nil && known.Status == metav1.ConditionTrue && known.Message == message
 	switch {
@@ -49,8 +49,8 @@ func lostMark(f osFacts) string {
 }
 
 // recordMark tells of a restored mark once it is stored, and once more if that does not help.
-func (r *Reconciler) recordMark(before, after *infrav1.ElementalMachine) {
-	was, is := conditions.Get(before, infrav1.UpdateMarkRestoredCondition), conditions.Get(after, infrav1.UpdateMarkRestoredCondition)
+func (r *Reconciler) recordMark(was *metav1.Condition, after *infrav1.ElementalMachine) {
+	is := conditions.Get(after, infrav1.UpdateMarkRestoredCondition)
 	if is == nil || is.Status != metav1.ConditionTrue || was != nil && was.Reason == is.Reason && was.Message == is.Message {
 		return
 	}

@@ -74,13 +74,20 @@ func reconcilesOf(machine *infrav1.ElementalMachine) int64 {
 	return count.(*atomic.Int64).Load()
 }
 
-// counting is the manager's client, with its reads of ElementalMachines counted.
+// late has the ElementalMachines that the controller sees once more as they were, as if its cache were late, by their key.
+var late sync.Map
+
+// counting is the manager's client, with its reads of ElementalMachines counted, and late.
 type counting struct{ client.Client }
 
 func (c counting) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	if _, isMachine := object.(*infrav1.ElementalMachine); isMachine {
 		count, _ := reads.LoadOrStore(key, &atomic.Int64{})
 		count.(*atomic.Int64).Add(1)
+		if former, isLate := late.LoadAndDelete(key); isLate {
+			former.(*infrav1.ElementalMachine).DeepCopyInto(object.(*infrav1.ElementalMachine))
+			return nil
+		}
 	}
 	return c.Client.Get(ctx, key, object, options...)
 }

@@ -184,11 +184,15 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		Eventually(get(ctx, owner)).Should(marked())
 	})
 
-	It("says that the mark was lost, and that it is lost again, once each", func(ctx SpecContext) {
+	DescribeTable("says that the mark was lost, and that it is lost again, once each", func(ctx SpecContext, isLate bool) {
 		restoring := infrav1.UpdateMarkRestoredCondition
 		neverBegun(ctx)
+		var former *infrav1.ElementalMachine
 		lose := func() {
 			GinkgoHelper()
+			if isLate {
+				late.Store(client.ObjectKeyFromObject(machine), former.DeepCopy())
+			}
 			clock.SetTime(clock.Now().Add(time.Minute))
 			Expect(annotate(ctx, machine, fmt.Sprintf("test.example.com/touched-%d", clock.Now().Unix()))).To(Succeed())
 			Eventually(get(ctx, owner)).Should(marked())
@@ -204,7 +208,9 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			}
 			return notes, err
 		}
+		Expect(get(ctx, machine)()).NotTo(BeNil())
 		Expect(conditions.Get(machine, restoring)).To(BeNil(), "nothing was lost")
+		former = machine.DeepCopy()
 		lose()
 		Eventually(get(ctx, machine)).Should(haveCondition(restoring, metav1.ConditionTrue, infrav1.MarkLostReason))
 		for range 3 {
@@ -220,7 +226,10 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			update(ctx, owner, func() { delete(owner.Annotations, clusterv1.UpdateInProgressAnnotation) }, false)
 			return get(ctx, machine)()
 		}).Should(haveCondition(restoring, metav1.ConditionFalse, infrav1.MarkNotLostReason))
-	})
+	},
+		Entry("", false),
+		Entry("also while the cache does not show what was said", true),
+	)
 
 	It("gets the mark back when Cluster API has cleaned up after a person who took it off, without any other event", func(ctx SpecContext) {
 		Expect(annotate(ctx, owner, runtimev1.PendingHooksAnnotation)).To(Succeed())

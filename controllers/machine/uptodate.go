@@ -54,7 +54,7 @@ func (r *Reconciler) observeUpToDate(ctx context.Context, s *scope) error {
 	}
 	judgeUpToDate(facts)
 	judgeDrift(facts)
-	judgeMark(facts, s.markRestored)
+	judgeMark(facts, s.mark, s.markRestored)
 	return nil
 }
 
