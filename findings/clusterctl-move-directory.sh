@@ -13,10 +13,10 @@
 #            contract of "clusterctl move" and says nothing of --to-directory.
 # Here:      docs/restore.md says so, and what becomes of a host that reboots.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib-clusterctl.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-go_modules sigs.k8s.io/cluster-api@v1.14.2 sigs.k8s.io/cluster-api/api@v1.14.2 sigs.k8s.io/controller-runtime@v0.24.1 \
-  k8s.io/apiextensions-apiserver@v0.36.3 k8s.io/apimachinery@v0.36.3 k8s.io/client-go@v0.36.3
+clusterctl_module
 go_run <<'GO'
 package main
 
@@ -28,62 +28,8 @@ import (
 	"strings"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
-	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
-
-// management is a management cluster in memory.
-type management struct {
-	cluster.Proxy
-	client client.Client
-}
-
-func (m management) NewClient(context.Context) (client.Client, error) { return m.client, nil }
-
-func newManagement(objects ...client.Object) management {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, clusterctlv1.AddToScheme,
-	} {
-		check(add(scheme))
-	}
-	return management{client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
-}
-
-// clusters returns the Clusters of a management cluster.
-func (m management) clusters() []clusterv1.Cluster {
-	list := &clusterv1.ClusterList{}
-	check(m.client.List(context.Background(), list))
-	return list.Items
-}
-
-// newSource is a management cluster with a Cluster, and its annotations.
-func newSource(annotations map[string]string) management {
-	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "clusters.cluster.x-k8s.io", Labels: map[string]string{clusterctlv1.ClusterctlLabel: ""}},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: clusterv1.GroupVersion.Group, Scope: apiextensionsv1.NamespaceScoped,
-			Names:    apiextensionsv1.CustomResourceDefinitionNames{Kind: "Cluster"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: clusterv1.GroupVersion.Version, Storage: true}},
-		},
-	}
-	yes := true
-	moved := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c", UID: "uid", Annotations: annotations}}
-	moved.Status.Initialization.InfrastructureProvisioned = &yes
-	moved.Status.Conditions = []metav1.Condition{{Type: clusterv1.ClusterControlPlaneInitializedCondition, Status: metav1.ConditionTrue}}
-	return newManagement(crd, moved)
-}
-
-func of(m management) cluster.Client {
-	return cluster.New(cluster.Kubeconfig{}, nil, cluster.InjectProxy(m))
-}
 
 var blocked = map[string]string{clusterctlv1.BlockMoveAnnotation: "true"}
 
@@ -109,12 +55,6 @@ func move(annotations map[string]string) {
 	waits := err != nil && strings.Contains(err.Error(), "waiting for resources to be ready to move")
 	fmt.Printf("to a cluster, with %d annotations: %d moved, waits: %v\n", len(annotations), len(target.clusters()), waits)
 	if err != nil && !waits {
-		panic(err)
-	}
-}
-
-func check(err error) {
-	if err != nil {
 		panic(err)
 	}
 }
