@@ -91,10 +91,22 @@ func copyAuthority(ctx context.Context, from, to framework.ClusterProxy) {
 	})).To(Succeed())
 }
 
+// awaitRolledOut waits until Cluster API has deleted the MachineSet that a rollout has left: clusterctl fails if it does so after the
+// objects to move were listed.
+func (c *cluster) awaitRolledOut(ctx context.Context) {
+	GinkgoHelper()
+	sets := &clusterv1.MachineSetList{}
+	Eventually(func() ([]clusterv1.MachineSet, error) {
+		err := c.managedBy.GetClient().List(ctx, sets, client.InNamespace(c.namespace.Name))
+		return sets.Items, err
+	}, c.intervals("wait-os-upgrade")...).WithContext(ctx).Should(HaveLen(1))
+}
+
 // move moves the cluster to a management cluster, and waits until its hosts and Machines are healthy there.
 func (c *cluster) move(ctx context.Context, to framework.ClusterProxy) {
 	GinkgoHelper()
 	from := c.managedBy
+	c.awaitRolledOut(ctx)
 	framework.CreateNamespace(ctx, framework.CreateNamespaceInput{
 		Creator: to.GetClient(), Name: c.namespace.Name, IgnoreAlreadyExists: true,
 		Labels: map[string]string{infrav1.ExtensionNamespaceLabel: infrav1.ExtensionNamespaceEnabled},
