@@ -294,6 +294,10 @@ test-images: ## Build OS images and live media, on a base of this machine's prog
 test-long: $(if $(SHORT),tools tools-kubevirt lab-binaries) ## Run the long suites in turn, as far as DEADLINE allows (.ci/run); none where 'make test' has run them
 	@$(if $(SHORT),hack/test/long.sh $(GINKGO_FLAGS),echo "==> no long suite is left: 'make test' runs all of them on this machine")
 
+.PHONY: test-repeat
+test-repeat: tools lab-binaries ## Run packages again and again on a busy machine: PACKAGES=./test/integration/observe RUNS=10 BUSY=8
+	@RUNS=$(or $(RUNS),10) BUSY=$(or $(BUSY),8) hack/test/repeat.sh $(PACKAGES) $(GINKGO_FLAGS)
+
 .PHONY: test-soak
 test-soak: tools tools-kubevirt lab-binaries ## Run the suites that are too long for every change: the kill table, the table of ends, several at once
 	PARALLEL=$(PARALLEL) hack/test/suites.sh test/soak $(GINKGO_FLAGS)
