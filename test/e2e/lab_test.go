@@ -83,10 +83,3 @@ func (l *labs) switchOn(ctx context.Context, cluster, name, os string, agentConf
 	_, err := l.lab.AddHostOf(ctx, l.workloads[cluster].Cluster, name, l.images[os], agentConfig)
 	Expect(err).NotTo(HaveOccurred())
 }
-
-var _ = suite.TellWhenFailed(func() *lab.Lab {
-	if l, isLab := env.(*labs); isLab {
-		return l.lab
-	}
-	return nil
-})

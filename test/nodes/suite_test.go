@@ -9,7 +9,6 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
@@ -21,7 +20,6 @@ import (
 const (
 	// assessmentTimeout is what a bad image takes whose kubelet or network does not start.
 	assessmentTimeout = 90 * time.Second
-	look              = 200 * time.Millisecond
 	// Images of Pods.
 	webImage = "registry.example.com/web:1"
 	// stubbornImage ignores SIGTERM.
@@ -36,7 +34,6 @@ var (
 )
 
 func TestNodes(t *testing.T) {
-	SetDefaultEventuallyPollingInterval(look)
 	specs.Run(t, "Nodes")
 }
 
@@ -51,8 +48,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	completeInit(theLab.Workload)
 	startCluster(ctx)
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 // images of Pods; those of a control plane where one is made.
 func images() map[string]nspawn.Program {

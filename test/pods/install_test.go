@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -54,5 +55,5 @@ func (n *podNode) clusterctl(ctx context.Context, args ...string) {
 
 func (n *podNode) awaitDeployment(ctx context.Context, namespace, name string) {
 	GinkgoHelper()
-	n.kubectl(ctx, "rollout", "status", "deployment/"+name, "--namespace", namespace, "--timeout", patience.String())
+	n.kubectl(ctx, "rollout", "status", "deployment/"+name, "--namespace", namespace, "--timeout", specs.Patience.String())
 }

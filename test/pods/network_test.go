@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // await waits for the Node, and for DNS on it.
@@ -25,7 +26,7 @@ var _ = Describe("The Node", Ordered, func() {
 	It("lets a Pod reach another by the name of its Service, and this machine reach it at its address", func(ctx SpecContext) {
 		kubectl(ctx, "apply", "--filename", "testdata/greeter.yaml")
 		first.awaitDeployment(ctx, "default", "greeter")
-		kubectl(ctx, "wait", "--for=condition=Complete", "job/call", "--timeout", patience.String())
+		kubectl(ctx, "wait", "--for=condition=Complete", "job/call", "--timeout", specs.Patience.String())
 		address := kubectl(ctx, "get", "service", "greeter", "--output", "jsonpath={.spec.clusterIP}")
 		Expect(osimage.Run(setup.Built("lab/greeter"), "call", "http://"+address)).To(BeEmpty())
 	})

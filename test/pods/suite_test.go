@@ -7,21 +7,13 @@ import (
 	"context"
 	"maps"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/nspawn"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
-)
-
-const (
-	// patience is the timeout for what Pods do; they start slowly while others compile.
-	patience = specs.Patience
-	look     = 500 * time.Millisecond
 )
 
 var (
@@ -37,7 +29,6 @@ var (
 )
 
 func TestPods(t *testing.T) {
-	SetDefaultEventuallyPollingInterval(look)
 	specs.Run(t, "Pods")
 }
 
@@ -56,8 +47,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		return nil
 	}})
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 // podNode is a Node of the cluster in which all managers are.
 type podNode struct{ nspawn.Node }

@@ -16,7 +16,8 @@ import (
 // Patience is how long a spec waits for what has to happen. No spec has a shorter bound.
 const Patience = process.Patience
 
-// Timeout is the environment variable of Gomega that replaces Patience where a spec names no bound, such as "60s".
+// Timeout is the environment variable of Gomega that replaces Patience where a spec names no bound, such as "60s". It does not shorten
+// what specs wait for on a lab.
 const Timeout = "GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT"
 
 // Run runs the specs of the package of t, under a name.

@@ -70,7 +70,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 			wanted, at := suite.Push(ctx, cluster, image.OS{}), settledReference(ctx)
 			pause("=")
 			Expect(cluster.PatchPool(ctx, scenario.ClassTemplate, wanted)).To(Succeed())
-			Consistently(reference, "10s", look).WithContext(ctx).WithArguments(cluster).Should(Equal(at),
+			Consistently(reference, "10s").WithContext(ctx).WithArguments(cluster).Should(Equal(at),
 				"Cluster API looks at the templates of a class by itself: remove Topologies from internal/capiworkaround")
 			pause("-")
 			reached(ctx, wanted)
@@ -113,7 +113,7 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 			reached(ctx, wanted)
 			Eventually(func() (infrav1.ClusterUpgradePhase, error) {
 				return upgrade.Status.Phase, cluster.Lab.Kube.Get(ctx, client.ObjectKeyFromObject(upgrade), upgrade)
-			}, patience, look).Should(Equal(infrav1.ClusterUpgradeSucceeded))
+			}).Should(Equal(infrav1.ClusterUpgradeSucceeded))
 
 			By("giving the cluster the image for all pools, so that no pool needs one of its own")
 			Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: wanted.URI()})).To(Succeed())
@@ -129,11 +129,11 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		Expect(cluster.SetVariables(ctx, map[string]string{
 			inplace.OSImageVariable: wanted.URI(), scenario.FileVariable: "changed",
 		})).To(Succeed())
-		Eventually(refusals, patience, look).WithContext(ctx).WithArguments(cluster).Should(ContainElement(And(
+		Eventually(refusals).WithContext(ctx).WithArguments(cluster).Should(ContainElement(And(
 			HaveField("Regarding.Kind", "MachineDeployment"),
 			HaveField("Note", ContainSubstring("KubeadmConfigTemplate spec.template.spec.files")),
 		)))
-		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(2))
+		Consistently(cluster.Machines, calm).WithContext(ctx).Should(HaveLen(2))
 		Expect(attemptsFor(ctx, cluster, wanted)).To(BeEmpty())
 
 		By("reverting the files")
@@ -146,9 +146,9 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		at := settledReference(ctx)
 		Expect(cluster.SetMaxSurge(ctx, 1)).To(Succeed())
 		Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: wanted.URI()})).To(Succeed())
-		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(And(
+		Eventually(cluster.TopologyError).WithContext(ctx).Should(And(
 			ContainSubstring("would be replaced"), ContainSubstring("maxSurge 1: set maxSurge 0"), ContainSubstring("replacement: Allow")))
-		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(2))
+		Consistently(cluster.Machines, calm).WithContext(ctx).Should(HaveLen(2))
 		Expect(reference(ctx, cluster)).To(Equal(at))
 
 		By("correcting the strategy")
@@ -170,9 +170,9 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		By("changing the variable while Cluster API cannot act on the previous change")
 		pause("=")
 		Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: first.URI()})).To(Succeed())
-		Eventually(reference, patience, look).WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(at))
+		Eventually(reference).WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(at))
 		Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: last.URI()})).To(Succeed())
-		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(ContainSubstring("was changed and has not been acted on yet"))
+		Eventually(cluster.TopologyError).WithContext(ctx).Should(ContainSubstring("was changed and has not been acted on yet"))
 
 		By("letting it act")
 		pause("-")
@@ -183,12 +183,12 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		wrong := suite.Push(ctx, cluster, image.OS{})
 		at := settledReference(ctx)
 		Expect(cluster.PatchPool(ctx, at, wrong)).To(Succeed())
-		Eventually(rolledOut, patience, look).WithContext(ctx).WithArguments(cluster, at).Should(And(
+		Eventually(rolledOut).WithContext(ctx).WithArguments(cluster, at).Should(And(
 			HaveField("Reason", infrav1.ManagedByTopologyReason), HaveField("Message", ContainSubstring("change the ClusterClass"))))
 
 		By("triggering the topology controller, which reverts to a template with the content of the class")
 		Expect(cluster.Touch(ctx, "once")).To(Succeed())
-		Eventually(reference, patience, look).WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(at))
+		Eventually(reference).WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(at))
 		expectAtRest(ctx, cluster)
 		Expect(cluster.AwaitImage(ctx, running)).To(Succeed())
 		Expect(attemptsFor(ctx, cluster, wrong)).To(BeEmpty())
@@ -206,29 +206,29 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		By("a node that a person has cordoned")
 		kubectl("cordon", node)
 		Expect(cluster.PatchTopology(ctx, map[string]any{"version": nextVersion})).To(Succeed())
-		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(And(
+		Eventually(cluster.TopologyError).WithContext(ctx).Should(And(
 			ContainSubstring("BeforeClusterUpgrade: Node/"+node+": was cordoned by someone else"), ContainSubstring("[NodeSchedulable]")))
-		Consistently(versions, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{scenario.KubernetesVersion, scenario.KubernetesVersion}))
+		Consistently(versions, calm).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{scenario.KubernetesVersion, scenario.KubernetesVersion}))
 		kubectl("uncordon", node)
-		Eventually(versions, patience, look).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{nextVersion, scenario.KubernetesVersion}))
+		Eventually(versions).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{nextVersion, scenario.KubernetesVersion}))
 		Expect(hooksPassed(cluster)).To(ContainElements("BeforeClusterUpgrade", "BeforeControlPlaneUpgrade"))
 
 		By("a node that is paused when the control plane is done")
-		Eventually(upgradeNotes, patience, look).WithContext(ctx).WithArguments(cluster).Should(And(
+		Eventually(upgradeNotes).WithContext(ctx).WithArguments(cluster).Should(And(
 			HaveKeyWithValue(clusterv1.ClusterTopologyUpgradeStepAnnotation, nextVersion),
 			HaveKeyWithValue(runtimev1.PendingHooksAnnotation, ContainSubstring("BeforeWorkersUpgrade"))))
 		kubectl("annotate", "node", node, infrav1.NodeUpgradePauseAnnotation+"=")
 		Expect(cluster.FinishControlPlane(ctx)).To(Succeed())
-		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(
+		Eventually(cluster.TopologyError).WithContext(ctx).Should(
 			ContainSubstring("BeforeWorkersUpgrade: Node/" + node + ": is paused: remove its annotation " + infrav1.NodeUpgradePauseAnnotation))
-		Consistently(versions, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{nextVersion, scenario.KubernetesVersion}))
+		Consistently(versions, calm).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{nextVersion, scenario.KubernetesVersion}))
 		kubectl("annotate", "node", node, infrav1.NodeUpgradePauseAnnotation+"-")
-		Eventually(versions, patience, look).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{nextVersion, nextVersion}))
+		Eventually(versions).WithContext(ctx).WithArguments(cluster).Should(Equal(plan{nextVersion, nextVersion}))
 
 		By("no Machine that is replaced for it, because replacement is not allowed here")
-		Eventually(refusals, patience, look).WithContext(ctx).WithArguments(cluster).Should(ContainElement(
+		Eventually(refusals).WithContext(ctx).WithArguments(cluster).Should(ContainElement(
 			HaveField("Note", ContainSubstring("spec.template.spec.version"))))
-		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(2))
+		Consistently(cluster.Machines, calm).WithContext(ctx).Should(HaveLen(2))
 	})
 
 	It("has no template and no reference that we have written, but what the ElementalClusterUpgrade has overridden", func() {

@@ -43,11 +43,11 @@ func attemptsFor(ctx context.Context, cluster *scenario.Cluster, os image.Image)
 // rollout, and that no controllers fight over the template of this one.
 func expectAtRest(ctx context.Context, cluster *scenario.Cluster) {
 	GinkgoHelper()
-	Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(BeEmpty())
-	Eventually(topologyTemplates, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(1))
+	Eventually(cluster.TopologyError).WithContext(ctx).Should(BeEmpty())
+	Eventually(topologyTemplates).WithContext(ctx).WithArguments(cluster).Should(HaveLen(1))
 	now, err := topologyTemplates(ctx, cluster)
 	Expect(err).NotTo(HaveOccurred())
-	Consistently(topologyTemplates, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(now), "templates are left alone")
+	Consistently(topologyTemplates, calm).WithContext(ctx).WithArguments(cluster).Should(Equal(now), "templates are left alone")
 }
 
 // topologyTemplates are those that the topology controller created, with their resource versions.

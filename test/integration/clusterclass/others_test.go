@@ -25,9 +25,9 @@ var _ = Describe("Where Cluster API would replace Machines", func() {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.SetVariables(ctx, map[string]string{inplace.OSImageVariable: wanted.URI()})).To(Succeed())
 
-		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(And(
+		Eventually(cluster.TopologyError).WithContext(ctx).Should(And(
 			ContainSubstring("would be replaced"), ContainSubstring("feature gates InPlaceUpdates")))
-		Consistently(cluster.Machines, 2*calm, look).WithContext(ctx).Should(HaveLen(1))
+		Consistently(cluster.Machines, 2*calm).WithContext(ctx).Should(HaveLen(1))
 		Expect(reference(ctx, cluster)).To(Equal(at))
 		expectKept(ctx, cluster, before)
 	})
@@ -45,7 +45,7 @@ var _ = Describe("A cluster of a ClusterClass with a KubeadmControlPlane", func(
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 		Expect(attemptsFor(ctx, cluster, wanted)).To(HaveLen(4))
-		Eventually(cluster.TopologyError, patience, look).WithContext(ctx).Should(BeEmpty())
+		Eventually(cluster.TopologyError).WithContext(ctx).Should(BeEmpty())
 		Expect(writesOfOurs(cluster)).To(BeEmpty())
 		expectKept(ctx, cluster, before)
 	})

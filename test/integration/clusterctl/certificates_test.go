@@ -65,7 +65,7 @@ func (p *plane) renew(ctx context.Context, certificate, name string) *corev1.Sec
 		renewed, err = p.secret(ctx, name)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(renewed.Data[corev1.TLSCertKey]).NotTo(Equal(former.Data[corev1.TLSCertKey]))
-	}, patience, look).WithContext(ctx).Should(Succeed())
+	}).WithContext(ctx).Should(Succeed())
 	return renewed
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -146,7 +147,7 @@ var _ = Describe("A cluster of the flavor kubeadm", Ordered, func() {
 					g.Expect(names).NotTo(ContainElement(now[i].Name))
 					g.Expect(now[i].Status.Phase).To(Equal("Running"))
 				}
-			}, 2*patience, look).WithContext(ctx).Should(Succeed())
+			}, 2*specs.Patience).WithContext(ctx).Should(Succeed())
 			for name, former := range booted {
 				if name != cluster.ControlPlaneHostName(1) {
 					Expect(boots()[name]).To(BeNumerically(">", former), "%s was reset", name)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // hostClient sends the requests of one host.
@@ -40,7 +41,7 @@ func (c *formerCluster) hostClient(name string) *hostClient {
 	DeferCleanup(transport.CloseIdleConnections)
 	return &hostClient{
 		name: name, key: c.keys[name], uri: token.RegistrationURI("https://"+c.ElementalAPI(), formerNamespace, formerRegistration),
-		http: &http.Client{Transport: transport, Timeout: patience},
+		http: &http.Client{Transport: transport, Timeout: specs.Patience},
 	}
 }
 
@@ -107,7 +108,7 @@ func startFormerAgent(host *hostClient) *formerAgent {
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(look): // its own interval is ten seconds
+			case <-time.After(200 * time.Millisecond): // its own interval is ten seconds
 			}
 		}
 	}()

@@ -52,14 +52,14 @@ func newFormerCluster(ctx context.Context, p *plane) *formerCluster {
 	machines.SetGroupVersionKind(infrav1.GroupVersion.WithKind("ElementalMachineList"))
 	Eventually(func() ([]unstructured.Unstructured, error) {
 		return machines.Items, p.Kube.List(ctx, machines, client.InNamespace(formerNamespace))
-	}, patience, look).WithContext(ctx).Should(HaveLen(2))
+	}).WithContext(ctx).Should(HaveLen(2))
 	for i := range machines.Items {
 		c.associate(ctx, &machines.Items[i], c.makeHost(ctx, fmt.Sprintf("m-%d", i+1), registration))
 	}
 	Eventually(func() ([]clusterv1.Machine, error) {
 		list := &clusterv1.MachineList{}
 		return list.Items, p.Kube.List(ctx, list, client.InNamespace(formerNamespace))
-	}, patience, look).WithContext(ctx).Should(And(HaveLen(2), HaveEach(HaveField("Status.Phase", "Running"))))
+	}).WithContext(ctx).Should(And(HaveLen(2), HaveEach(HaveField("Status.Phase", "Running"))))
 	return c
 }
 

@@ -30,12 +30,6 @@ var _ = Describe("clusterctl upgrade from version 0.7, with a cluster whose host
 		agents   []*formerAgent
 		upgrades metav1.Time
 	)
-	JustAfterEach(func(ctx SpecContext) {
-		if CurrentSpecReport().Failed() && cluster != nil {
-			suite.Tell(ctx, cluster.Lab)
-		}
-	})
-
 	BeforeAll(func(ctx SpecContext) {
 		cluster = newFormerCluster(ctx, startFormerPlane(ctx))
 		before = cluster.identities(ctx)
@@ -84,23 +78,23 @@ var _ = Describe("clusterctl upgrade from version 0.7, with a cluster whose host
 			issued, err := cluster.secret(ctx, apiSecret)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(issued.Data).To(HaveKeyWithValue("ca.crt", pinned))
-		}, patience, look).WithContext(ctx).Should(Succeed())
+		}).WithContext(ctx).Should(Succeed())
 		expectServes(ctx, cluster.plane, apiSecret, apiName, pinned)
 		By("cert-manager refuses to replace the key of 0.7, which has another algorithm than the components ask for")
 		Eventually(func() (string, error) {
 			return cluster.Kubectl(ctx, "get", "events", "--namespace", lab.ManagerNamespace, "--field-selector", "reason=CannotRegenerateKey", "--output", "name")
-		}, patience, look).WithContext(ctx).ShouldNot(BeEmpty())
+		}).WithContext(ctx).ShouldNot(BeEmpty())
 		Expect(cluster.secret(ctx, authoritySecret)).To(HaveField("Data", HaveKeyWithValue("tls.crt", pinned)))
 	})
 
 	It("keeps every object and what it refers to, and resets and deletes nothing", func(ctx SpecContext) {
-		Eventually(cluster.secretExists(hooksSecret), patience, look).WithContext(ctx).Should(BeTrue())
+		Eventually(cluster.secretExists(hooksSecret)).WithContext(ctx).Should(BeTrue())
 		Expect(cluster.mountCertificate(ctx)).To(Succeed())
 		Expect(cluster.StartProvider(ctx)).To(Succeed())
 		for name := range cluster.keys {
 			agents = append(agents, startFormerAgent(cluster.hostClient(name)))
 		}
-		Eventually(hosts(ctx), patience, look).WithContext(ctx).Should(HaveEach(HaveField("Status.Agent.Outdated", BeTrue())))
+		Eventually(hosts(ctx)).WithContext(ctx).Should(HaveEach(HaveField("Status.Agent.Outdated", BeTrue())))
 		for _, agent := range agents {
 			Expect(agent.last.Load()).To(BeEquivalentTo(http.StatusGone))
 		}
@@ -136,7 +130,7 @@ var _ = Describe("clusterctl upgrade from version 0.7, with a cluster whose host
 				g.Expect(host.Annotations).To(HaveKeyWithValue(infrav1.RegistrationNameAnnotation, formerRegistration))
 				g.Expect(host.OwnerReferences).To(BeEmpty(), "it outlives its registration")
 			}
-		}, patience, look).WithContext(ctx).Should(Succeed())
+		}).WithContext(ctx).Should(Succeed())
 		list := &clusterv1.MachineList{}
 		Expect(cluster.Kube.List(ctx, list, client.InNamespace(formerNamespace))).To(Succeed())
 		Expect(list.Items).To(HaveEach(HaveField("Status.Phase", "Running")))
@@ -156,7 +150,7 @@ var _ = Describe("clusterctl upgrade from version 0.7, with a cluster whose host
 				g.Expect(conditions.Has(&host, infrav1.AgentOutdatedCondition)).To(BeFalse())
 				g.Expect(conditions.IsTrue(&host, clusterv1.ReadyCondition)).To(BeTrue())
 			}
-		}, patience, look).WithContext(ctx).Should(Succeed())
+		}).WithContext(ctx).Should(Succeed())
 		cluster.expectKept(ctx, before)
 	})
 })

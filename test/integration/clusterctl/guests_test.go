@@ -72,6 +72,6 @@ func holdDrains(ctx context.Context, nodes []string) *policyv1.PodDisruptionBudg
 	Eventually(func(ctx context.Context) (int32, error) {
 		err := source.WorkloadKube.Get(ctx, client.ObjectKeyFromObject(budget), budget)
 		return budget.Status.CurrentHealthy, err
-	}, patience, look).WithContext(ctx).Should(BeEquivalentTo(len(nodes)), "the budget counts")
+	}).WithContext(ctx).Should(BeEquivalentTo(len(nodes)), "the budget counts")
 	return budget
 }

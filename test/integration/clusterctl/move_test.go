@@ -63,17 +63,10 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				g.Expect(hosts[i].Spec.MachineRef).NotTo(BeNil())
 				g.Expect(hosts[i].Spec.Approved).To(BeTrue())
 			}
-		}, patience, look).WithContext(ctx).Should(Succeed())
+		}).WithContext(ctx).Should(Succeed())
 	}
 
 	Describe("clusterctl move", Ordered, func() {
-		// The target no longer exists when the spec is reported.
-		JustAfterEach(func(ctx SpecContext) {
-			if CurrentSpecReport().Failed() && target != nil {
-				suite.Tell(ctx, target.Lab)
-			}
-		})
-
 		BeforeAll(func(ctx SpecContext) {
 			target = startPlane(ctx, lab.Options{WithoutWorkload: true, Succeeds: source.Lab}, bringAuthority)
 			Expect(target.CreateNamespace(ctx, clusterName)).To(Succeed(), "clusterctl brings no labels of a Namespace")
@@ -180,7 +173,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 						marks, err := cluster().Marks(ctx, identity)
 						g.Expect(err).NotTo(HaveOccurred())
 						g.Expect(marks).To(Equal(scenario.Clean))
-					}, patience, look).WithContext(ctx).Should(Succeed())
+					}).WithContext(ctx).Should(Succeed())
 				}
 			}
 
@@ -189,21 +182,21 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"=")
 				const name = "moved"
 				Expect(on(target, cluster()).ApplyUpgrade(ctx, name, wanted, "  order:\n  - {pools: ["+pool+"], nodes: 1, soakSeconds: 5}\n  - {pools: ["+pool+"]}")).To(Succeed())
-				Eventually(atStep(ctx, target, "Approve"), patience, look).WithContext(ctx).Should(Succeed())
+				Eventually(atStep(ctx, target, "Approve")).WithContext(ctx).Should(Succeed())
 				before, err := on(target, cluster()).Upgrade(ctx, name)
 				Expect(err).NotTo(HaveOccurred())
 
 				move(ctx, target, source)
 				follows(ctx, source)
-				Eventually(atStep(ctx, source, "Approve"), patience, look).WithContext(ctx).Should(Succeed())
-				Eventually(cluster().Upgrade, patience, look).WithContext(ctx).WithArguments(name).Should(HaveField("Status", And(
+				Eventually(atStep(ctx, source, "Approve")).WithContext(ctx).Should(Succeed())
+				Eventually(cluster().Upgrade).WithContext(ctx).WithArguments(name).Should(HaveField("Status", And(
 					HaveField("Phase", infrav1.ClusterUpgradeProgressing), HaveField("Stage", before.Status.Stage), HaveField("Nodes", HaveValue(BeEquivalentTo(workers))))))
 				Expect(boots()).To(Equal(booted), "nobody has let it go on")
 				Expect(left(ctx, target)).To(BeEmpty())
 
 				eachNode(ctx, infrav1.NodeUpgradePauseAnnotation+"-")
 				Expect(cluster().AwaitPool(ctx, pool, wanted)).To(Succeed())
-				Eventually(cluster().Upgrade, patience, look).WithContext(ctx).WithArguments(name).Should(
+				Eventually(cluster().Upgrade).WithContext(ctx).WithArguments(name).Should(
 					HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded))
 				Expect(boots()).To(Equal(once()))
 				booted = boots()
@@ -225,10 +218,10 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 						}
 					}
 					g.Expect(first).NotTo(BeEmpty())
-				}, patience, look).WithContext(ctx).Should(Succeed())
+				}).WithContext(ctx).Should(Succeed())
 				_, err := source.WorkloadKubectl(ctx, "annotate", "node", first, infrav1.NodeUpgradePauseAnnotation+"-")
 				Expect(err).NotTo(HaveOccurred())
-				Eventually(atStep(ctx, source, "Drain"), patience, look).WithContext(ctx).Should(Succeed())
+				Eventually(atStep(ctx, source, "Drain")).WithContext(ctx).Should(Succeed())
 				stopped, err := machineNamed(ctx, first)
 				Expect(err).NotTo(HaveOccurred())
 				Expect(stopped.Spec.RunStrategy).To(HaveValue(Equal(kubevirtv1.RunStrategyHalted)))
@@ -236,7 +229,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 
 				move(ctx, source, target)
 				follows(ctx, target)
-				Eventually(atStep(ctx, target, "Drain"), patience, look).WithContext(ctx).Should(Succeed())
+				Eventually(atStep(ctx, target, "Drain")).WithContext(ctx).Should(Succeed())
 				Expect(machineNamed(ctx, first)).To(HaveField("Annotations", Equal(stopped.Annotations)), "nobody has touched it")
 				Expect(boots()).To(Equal(booted))
 
@@ -253,7 +246,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 			It("waits while a host reboots, and the upgrade continues after the move without a second reboot", func(ctx SpecContext) {
 				wanted = suite.Push(ctx, cluster(), image.OS{BootSeconds: 30})
 				Expect(on(target, cluster()).PatchPool(ctx, pool, wanted)).To(Succeed())
-				Eventually(atStep(ctx, target, "Reboot"), patience, look).WithContext(ctx).Should(Succeed())
+				Eventually(atStep(ctx, target, "Reboot")).WithContext(ctx).Should(Succeed())
 				former := history(ctx, target)
 
 				move(ctx, target, source)
@@ -264,7 +257,7 @@ func describeMoves(cluster func() *scenario.Cluster, boots func() map[string]int
 				Expect(left(ctx, target)).To(BeEmpty())
 				clean(ctx)
 				Expect(history(ctx, source)).To(ContainElements(former), "what had ended is not begun again")
-				Eventually(cluster().Upgrade, patience, look).WithContext(ctx).WithArguments("moved").Should(
+				Eventually(cluster().Upgrade).WithContext(ctx).WithArguments("moved").Should(
 					HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded), "nor the ElementalClusterUpgrade, whose image has been replaced twice since")
 			})
 		})

@@ -23,6 +23,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // plane is a management cluster that clusterctl has installed.
@@ -76,7 +77,7 @@ func startPlane(ctx context.Context, options lab.Options, before ...func(context
 		return p.mountCertificate(installing)
 	}
 	suite.StartLab(ctx, options)
-	Eventually(initialised, patience).WithContext(ctx).Should(Receive(BeNil()))
+	Eventually(initialised).WithContext(ctx).Should(Receive(BeNil()))
 	p.initialising = p.told
 	p.awaitDiscovered(ctx)
 	return p
@@ -137,7 +138,7 @@ func (p *plane) discovered(ctx context.Context) (*metav1.Condition, error) {
 func (p *plane) awaitDiscovered(ctx context.Context) {
 	GinkgoHelper()
 	Expect(p.Provider.AwaitReady(ctx)).To(Succeed())
-	Eventually(p.discovered, 2*patience, look).WithContext(ctx).Should(HaveField("Status", metav1.ConditionTrue))
+	Eventually(p.discovered, 2*specs.Patience).WithContext(ctx).Should(HaveField("Status", metav1.ConditionTrue))
 }
 
 // kubectl runs kubectl as a person would, and logs the command.

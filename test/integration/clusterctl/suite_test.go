@@ -5,7 +5,6 @@ package clusterctl_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,12 +13,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
-)
-
-const (
-	// patience is the timeout for what has to happen soon.
-	patience = specs.Patience
-	look     = 200 * time.Millisecond
 )
 
 var (
@@ -39,18 +32,4 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	directory = GinkgoT().TempDir()
 	suite.WriteRepository(ctx, root, directory, tag)
 	source = startPlane(ctx, lab.Options{Handover: true, KubeVirt: true})
-})
-
-var _ = suite.TellWhenFailed(func() *lab.Lab {
-	if source == nil {
-		return nil
-	}
-	return source.Lab
-})
-
-var _ = suite.TellWhenFailed(func() *lab.Lab {
-	if target == nil {
-		return nil
-	}
-	return target.Lab
 })

@@ -65,7 +65,7 @@ func describeUpgrade(cluster func() *scenario.Cluster, boots func() map[string]i
 			Expect(said).To(And(MatchRegexp("infrastructure-elemental .*"+next), MatchRegexp("runtime-extension-elemental .*"+next)))
 			Expect(source.kubectl(ctx, "get", "deployment", "elemental-controller-manager", "--namespace", lab.ManagerNamespace, "--output", "wide")).
 				To(ContainSubstring(":" + next))
-			Eventually(source.Metrics, patience, look).WithContext(ctx).Should(
+			Eventually(source.Metrics).WithContext(ctx).Should(
 				HaveKeyWithValue("elemental_hostapi_held_polls", BeEquivalentTo(workers+1)), "each host has come back")
 			Expect(cluster().Identities(ctx)).To(Equal(identities))
 			Expect(boots()).To(Equal(booted))
@@ -93,7 +93,7 @@ func describeRemoval() {
 			target.Provider.Process.Kill()
 			target.ctl(ctx, "init", "--runtime-extension", "elemental")
 			Expect(page("install.md")).To(ContainSubstring(target.told))
-			Eventually(target.discovered, patience, look).WithContext(ctx).Should(And(
+			Eventually(target.discovered).WithContext(ctx).Should(And(
 				HaveField("Status", metav1.ConditionFalse), HaveField("Message", HavePrefix("Error in discovery: "))))
 			Expect(target.Provider.Process.Restart()).To(Succeed())
 			target.awaitDiscovered(ctx)

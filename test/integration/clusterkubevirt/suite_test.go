@@ -21,10 +21,8 @@ import (
 )
 
 const (
-	// patience is the timeout for what has to happen soon, and whole that for an upgrade of KubeVirt, or of all nodes.
-	patience = specs.Patience
-	whole    = 15 * time.Minute
-	look     = 200 * time.Millisecond
+	// whole is the timeout for an upgrade of KubeVirt, or of all nodes.
+	whole = 15 * time.Minute
 	// calm is how long something must not happen.
 	calm = 5 * time.Second
 )
@@ -36,7 +34,6 @@ var (
 )
 
 func TestClusterKubeVirt(t *testing.T) {
-	SetDefaultEventuallyPollingInterval(look)
 	specs.Run(t, "Cluster upgrade with KubeVirt")
 }
 
@@ -56,12 +53,3 @@ func start(ctx context.Context, options lab.Options, of scenario.Options) {
 	cluster = suite.NewCluster(ctx, theLab, of)
 	Expect(theLab.KubeVirt.AwaitDeployed(ctx, kubevirt.Version)).To(Succeed())
 }
-
-// The lab stops before a spec is reported.
-var _ = JustAfterEach(func(ctx SpecContext) {
-	if CurrentSpecReport().Failed() && theLab != nil {
-		suite.Tell(ctx, theLab)
-		said, err := theLab.WorkloadKubectl(ctx, "get", "--all-namespaces", "kubevirts,virtualmachineinstances,virtualmachineinstancemigrations", "--output", "yaml")
-		GinkgoWriter.Println(said, err)
-	}
-})

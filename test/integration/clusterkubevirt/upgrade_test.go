@@ -55,7 +55,7 @@ var _ = Describe("One ElementalClusterUpgrade for KubeVirt and the OS", func() {
 		By("closing the gate while the first node is in work")
 		Expect(cluster.SetStorageHealth(ctx, scenario.StorageUnhealthy)).To(Succeed())
 		Eventually(status(ctx), whole).Should(And(HaveField("Message", HavePrefix("gate storage is closed: ")), HaveField("NodesDone", HaveValue(BeEquivalentTo(1)))))
-		Consistently(begun(ctx, wanted), calm, look).Should(HaveLen(1))
+		Consistently(begun(ctx, wanted), calm).Should(HaveLen(1))
 		Expect(cluster.SetStorageHealth(ctx, scenario.StorageHealthy)).To(Succeed())
 
 		By("upgrading the other nodes")

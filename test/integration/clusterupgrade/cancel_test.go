@@ -20,12 +20,12 @@ var _ = Describe("An ElementalClusterUpgrade that is cancelled", func() {
 		held := suite.HoldHosts(theLab, infrav1.HostUpgradeApplying)
 		expectCancelled := func(name string, afterwards int) {
 			GinkgoHelper()
-			Eventually(phase, patience, look).WithContext(ctx).WithArguments(name).Should(Equal(infrav1.ClusterUpgradeCancelled))
-			Consistently(begun, calm, look).WithContext(ctx).WithArguments(wanted).Should(HaveLen(afterwards))
+			Eventually(phase).WithContext(ctx).WithArguments(name).Should(Equal(infrav1.ClusterUpgradeCancelled))
+			Consistently(begun, calm).WithContext(ctx).WithArguments(wanted).Should(HaveLen(afterwards))
 		}
 		cancelWhile := func(name string, afterwards int, message string) {
 			GinkgoHelper()
-			Eventually(status, patience, look).WithContext(ctx).WithArguments(name).Should(HaveField("Message", HavePrefix(message)))
+			Eventually(status).WithContext(ctx).WithArguments(name).Should(HaveField("Message", HavePrefix(message)))
 			Expect(patch(ctx, name, `{"cancel":true}`)).To(Succeed())
 			expectCancelled(name, afterwards)
 		}
@@ -36,9 +36,9 @@ var _ = Describe("An ElementalClusterUpgrade that is cancelled", func() {
 
 		By("cancelling one while a node is in work")
 		Expect(apply(ctx, "in-work", wanted, "")).To(Succeed())
-		Eventually(held.Stopped, patience, look).WithArguments(infrav1.HostUpgradeApplying).Should(Equal(1))
+		Eventually(held.Stopped).WithArguments(infrav1.HostUpgradeApplying).Should(Equal(1))
 		Expect(patch(ctx, "in-work", `{"cancel":true}`)).To(Succeed())
-		Eventually(status, patience, look).WithContext(ctx).WithArguments("in-work").Should(And(
+		Eventually(status).WithContext(ctx).WithArguments("in-work").Should(And(
 			HaveField("Phase", infrav1.ClusterUpgradeCancelling), HaveField("Message", HavePrefix("cancelled"))))
 		held.Release(infrav1.HostUpgradeApplying, workers...)
 		expectCancelled("in-work", 1)
@@ -61,7 +61,7 @@ var _ = Describe("An ElementalClusterUpgrade that is cancelled", func() {
 
 		By("going on to the end")
 		Expect(apply(ctx, "to-the-end", wanted, "")).To(Succeed())
-		Eventually(phase, whole, look).WithContext(ctx).WithArguments("to-the-end").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+		Eventually(phase, whole).WithContext(ctx).WithArguments("to-the-end").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 		awaitAll(ctx, wanted)
 		Expect(begun(ctx, wanted)).To(HaveLen(all), "each node once")
 		Expect(audit.MaxOverlap(audit.Cordons(suite.Audit(cluster.Workload())))).To(Equal(1), "one node at a time")
@@ -70,13 +70,13 @@ var _ = Describe("An ElementalClusterUpgrade that is cancelled", func() {
 	It("and reverted upgrades back the nodes that are done, and no other", func(ctx SpecContext) {
 		former := suite.Push(ctx, cluster, image.OS{})
 		Expect(apply(ctx, "former", former, "")).To(Succeed())
-		Eventually(phase, whole, look).WithContext(ctx).WithArguments("former").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+		Eventually(phase, whole).WithContext(ctx).WithArguments("former").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(apply(ctx, "reverted", wanted, "  onCancel: Revert\n")).To(Succeed())
-		Eventually(status, patience, look).WithContext(ctx).WithArguments("reverted").Should(HaveField("NodesDone", HaveValue(BeEquivalentTo(1))))
+		Eventually(status).WithContext(ctx).WithArguments("reverted").Should(HaveField("NodesDone", HaveValue(BeEquivalentTo(1))))
 		Expect(patch(ctx, "reverted", `{"cancel":true}`)).To(Succeed())
-		Eventually(phase, patience, look).WithContext(ctx).WithArguments("reverted").Should(Equal(infrav1.ClusterUpgradeCancelled))
+		Eventually(phase).WithContext(ctx).WithArguments("reverted").Should(Equal(infrav1.ClusterUpgradeCancelled))
 		awaitAll(ctx, former)
 		Expect(len(audit.Offered(suite.Audit(theLab.Management), wanted.URI()))).To(BeNumerically("<=", 2+1), "the first, one in work, one that prefetches")
 	})

@@ -28,20 +28,20 @@ var _ = Describe("A gate of an ElementalClusterUpgrade", func() {
 		Expect(apply(ctx, "gated", wanted, gated)).To(Succeed())
 
 		By("closing it while the first node is in work")
-		Eventually(begun, patience, look).WithContext(ctx).WithArguments(wanted).Should(HaveLen(1))
+		Eventually(begun).WithContext(ctx).WithArguments(wanted).Should(HaveLen(1))
 		Expect(cluster.SetStorageHealth(ctx, scenario.StorageUnhealthy)).To(Succeed())
-		Eventually(status, patience, look).WithContext(ctx).WithArguments("gated").Should(And(
+		Eventually(status).WithContext(ctx).WithArguments("gated").Should(And(
 			HaveField("Phase", infrav1.ClusterUpgradeProgressing), HaveField("NodesDone", HaveValue(BeEquivalentTo(1))),
 			HaveField("Message", "gate storage is closed: the expression is false of ConfigMap upgrade-gates/storage. "+
 				"It is evaluated again by itself, and may be changed in spec.gates of the ElementalClusterUpgrade"),
 			HaveField("Gates", ContainElement(And(HaveField("Name", "storage"), HaveField("Open", BeFalse()))))))
-		Consistently(begun, calm, look).WithContext(ctx).WithArguments(wanted).Should(HaveLen(1), "no other node begins")
+		Consistently(begun, calm).WithContext(ctx).WithArguments(wanted).Should(HaveLen(1), "no other node begins")
 		_, err := cluster.AwaitMessage(ctx, wanted, "Admit", "waiting for ElementalClusterUpgrade gated: gate storage is closed: ")
 		Expect(err).NotTo(HaveOccurred())
 
 		By("opening it")
 		Expect(cluster.SetStorageHealth(ctx, scenario.StorageHealthy)).To(Succeed())
-		Eventually(phase, whole, look).WithContext(ctx).WithArguments("gated").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+		Eventually(phase, whole).WithContext(ctx).WithArguments("gated").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 		awaitAll(ctx, wanted)
 		Expect(begun(ctx, wanted)).To(HaveLen(all), "each node once")
 		jobs := sets.New[string]()

@@ -34,8 +34,8 @@ func expectHeldInNeighbour(ctx context.Context, bad image.Image) {
 
 	By("upgrading another Cluster of the namespace to the bad image")
 	Expect(neighbour.ApplyUpgrade(ctx, name, bad, "")).To(Succeed())
-	Eventually(message, patience, look).WithContext(ctx).Should(ContainSubstring(why))
-	Consistently(neighbour.Attempts, calm, look).WithContext(ctx).Should(BeEmpty())
+	Eventually(message).WithContext(ctx).Should(ContainSubstring(why))
+	Consistently(neighbour.Attempts, calm).WithContext(ctx).Should(BeEmpty())
 
 	By("lifting the quarantine where it was set")
 	_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalcluster", cluster.Options.Name, "--type", "merge", "--patch", `{"spec":{"quarantine":[]}}`)
@@ -43,6 +43,6 @@ func expectHeldInNeighbour(ctx context.Context, bad image.Image) {
 	Eventually(func(ctx context.Context) (infrav1.ClusterUpgradePhase, error) {
 		found, err := neighbour.Upgrade(ctx, name)
 		return found.Status.Phase, err
-	}, whole, look).WithContext(ctx).Should(Equal(infrav1.ClusterUpgradeFailed), "it was tried there, too")
+	}, whole).WithContext(ctx).Should(Equal(infrav1.ClusterUpgradeFailed), "it was tried there, too")
 	Expect(audit.Offered(suite.Audit(theLab.Management), bad.URI())).To(HaveLen(2), "once in each Cluster")
 }

@@ -50,11 +50,11 @@ var _ = Describe("Stage Prefetch", func() {
 		Expect(apply(ctx, "ahead", wanted, "")).To(Succeed())
 
 		By("fetching it on all hosts but one, which has no space")
-		Eventually(status, patience, look).WithContext(ctx).WithArguments("ahead").Should(And(
+		Eventually(status).WithContext(ctx).WithArguments("ahead").Should(And(
 			HaveField("Stage", HavePrefix("Prefetch (2/")),
 			HaveField("Message", And(ContainSubstring("ElementalHost "+full+" says: not enough space on the state partition"), HaveSuffix("it tries again")))))
-		Eventually(fetched, patience, look).WithContext(ctx).Should(And(HaveLen(all-1), Not(ContainElement(full))))
-		Consistently(cluster.Attempts, calm, look).WithContext(ctx).ShouldNot(ContainElement(HaveField("Spec.ImageURI", wanted.URI())), "no template is changed")
+		Eventually(fetched).WithContext(ctx).Should(And(HaveLen(all-1), Not(ContainElement(full))))
+		Consistently(cluster.Attempts, calm).WithContext(ctx).ShouldNot(ContainElement(HaveField("Spec.ImageURI", wanted.URI())), "no template is changed")
 
 		By("moving the tag, and mending the host")
 		digest := must(status(ctx, "ahead")).Digest
@@ -62,7 +62,7 @@ var _ = Describe("Stage Prefetch", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(moved.URI()).To(Equal(wanted.URI()))
 		Expect(theLab.Host(full).Disk().SetStateBytes(disk.DefaultStateBytes)).To(Succeed())
-		Eventually(phase, whole, look).WithContext(ctx).WithArguments("ahead").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+		Eventually(phase, whole).WithContext(ctx).WithArguments("ahead").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 
 		By("looking at what came of it")
 		Expect(cluster.Hosts(ctx)).To(HaveEach(And(HaveField("Status.OS.Digest", digest), HaveField("Spec.Prefetch", BeNil()))))
@@ -77,7 +77,7 @@ var _ = Describe("Stage Prefetch", func() {
 		Expect(theLab.Registry.Requests()).NotTo(ContainElement(And(
 			HaveField("Method", "GET"), HaveField("Path", ContainSubstring("/"+wanted.Repository+"/")), HaveField("Time", BeTemporally(">", late)))),
 			"an attempt finds the image, and asks no registry")
-		Eventually(fetched, patience, look).WithContext(ctx).Should(BeEmpty(), "orders that are removed are forgotten")
+		Eventually(fetched).WithContext(ctx).Should(BeEmpty(), "orders that are removed are forgotten")
 	})
 })
 

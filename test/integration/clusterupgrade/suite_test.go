@@ -23,12 +23,10 @@ import (
 )
 
 const (
-	// patience is the timeout for what has to happen soon, on a busy machine, and calm is how long something must not happen.
-	patience = specs.Patience
+	// calm is how long something must not happen.
 	// whole is the timeout for an upgrade of all nodes.
 	whole = 10 * time.Minute
 	calm  = 5 * time.Second
-	look  = 200 * time.Millisecond
 
 	poolA, poolB = "pool-a", "pool-b"
 	// all nodes of the cluster, and those of its control plane.
@@ -62,8 +60,6 @@ var _ = AfterEach(func(ctx SpecContext) {
 		Expect(audit.Deleted(suite.Audit(theLab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
 	}
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 // apply an ElementalClusterUpgrade of a name as a person does, with what its spec has besides the Cluster and the image.
 func apply(ctx context.Context, name string, wanted image.Image, spec string) error {

@@ -21,35 +21,35 @@ var _ = Describe("A window of an ElementalClusterUpgrade", func() {
 		soon := time.Now().UTC().Add(2 * time.Hour)
 		closed := fmt.Sprintf("  windows:\n  - {schedule: \"%d %d * * *\", durationSeconds: 60}\n", soon.Minute(), soon.Hour())
 		Expect(apply(ctx, "window", wanted, closed)).To(Succeed())
-		Eventually(status, patience, look).WithContext(ctx).WithArguments("window").Should(And(
+		Eventually(status).WithContext(ctx).WithArguments("window").Should(And(
 			HaveField("Message", HavePrefix("no window is ")), HaveField("NextWindow", Not(BeNil()))))
-		Consistently(cluster.Attempts, calm, look).WithContext(ctx).ShouldNot(ContainElement(HaveField("Spec.ImageURI", wanted.URI())), "no template is changed")
+		Consistently(cluster.Attempts, calm).WithContext(ctx).ShouldNot(ContainElement(HaveField("Spec.ImageURI", wanted.URI())), "no template is changed")
 
 		By("opening a window that is long enough")
 		Expect(patch(ctx, "window", `{"windows":[{"schedule":"0 * * * *","durationSeconds":7200}]}`)).To(Succeed())
-		Eventually(phase, whole, look).WithContext(ctx).WithArguments("window").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+		Eventually(phase, whole).WithContext(ctx).WithArguments("window").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 	})
 
 	It("that closes in the middle lets the node in work be finished, and holds the next one until it opens again", func(ctx SpecContext) {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(apply(ctx, "closes", wanted, "")).To(Succeed())
-		Eventually(begun, patience, look).WithContext(ctx).WithArguments(wanted).Should(Not(BeEmpty()))
+		Eventually(begun).WithContext(ctx).WithArguments(wanted).Should(Not(BeEmpty()))
 
 		By("having it close at the end of the minute")
 		now := time.Now().UTC()
 		Expect(patch(ctx, "closes", fmt.Sprintf(`{"windows":[{"schedule":"%d %d * * *","durationSeconds":60}]}`, now.Minute(), now.Hour()))).To(Succeed())
-		Eventually(status, patience, look).WithContext(ctx).WithArguments("closes").Should(And(
+		Eventually(status).WithContext(ctx).WithArguments("closes").Should(And(
 			HaveField("Phase", infrav1.ClusterUpgradeProgressing), HaveField("Message", HavePrefix("no window is ")), HaveField("NextWindow", Not(BeNil()))))
 		inTime, err := begun(ctx, wanted)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(len(inTime)).To(And(BeNumerically(">", 0), BeNumerically("<", all)))
-		Eventually(status, patience, look).WithContext(ctx).WithArguments("closes").Should(
+		Eventually(status).WithContext(ctx).WithArguments("closes").Should(
 			HaveField("NodesDone", HaveValue(BeEquivalentTo(len(inTime)))), "those that were begun are finished")
-		Consistently(begun, calm, look).WithContext(ctx).WithArguments(wanted).Should(Equal(inTime), "no other one begins")
+		Consistently(begun, calm).WithContext(ctx).WithArguments(wanted).Should(Equal(inTime), "no other one begins")
 
 		By("opening it again")
 		Expect(patch(ctx, "closes", `{"windows":[{"schedule":"0 * * * *","durationSeconds":7200}]}`)).To(Succeed())
-		Eventually(phase, whole, look).WithContext(ctx).WithArguments("closes").Should(Equal(infrav1.ClusterUpgradeSucceeded))
+		Eventually(phase, whole).WithContext(ctx).WithArguments("closes").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 		awaitAll(ctx, wanted)
 		Expect(begun(ctx, wanted)).To(HaveLen(all), "each node once")
 	})

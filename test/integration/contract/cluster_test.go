@@ -58,14 +58,14 @@ var _ = Describe("The contract of InfraCluster", func() {
 			Eventually(func() clusterv1.APIEndpoint {
 				owner, _ := read(ctx, "endpoint")
 				return owner.Spec.ControlPlaneEndpoint
-			}, patience, look).
+			}).
 				Should(Equal(endpoint))
 		},
 		"InfraCluster: failure domains": func(ctx SpecContext) {
 			Eventually(func() []clusterv1.FailureDomain {
 				owner, _ := read(ctx, cluster.Options.Name)
 				return owner.Status.FailureDomains
-			}, patience, look).
+			}).
 				Should(ContainElement(HaveField("Name", zoneA)), "the host of the other zone registers again, without it, when it was reset")
 		},
 		"InfraCluster: initialization completed": func(ctx SpecContext) {
@@ -94,14 +94,14 @@ func triesExternal(ctx SpecContext) {
 		e.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
 		e.Spec.ControlPlaneEndpoint = endpoint
 	})
-	Consistently(func() infrav1.ElementalClusterStatus { _, elemental := read(ctx, "external"); return elemental.Status }, calm, look).
+	Consistently(func() infrav1.ElementalClusterStatus { _, elemental := read(ctx, "external"); return elemental.Status }, calm).
 		Should(BeZero(), "neither the resource nor its status is written")
 	_, elemental := read(ctx, "external")
 	before := elemental.DeepCopy()
 	elemental.Status.Initialization.Provisioned = ptr.To(true)
 	elemental.Status.FailureDomains = []clusterv1.FailureDomain{{Name: "theirs", ControlPlane: ptr.To(true)}}
 	Expect(theLab.Kube.Status().Patch(ctx, elemental, client.MergeFrom(before))).To(Succeed())
-	Eventually(func() *clusterv1.Cluster { owner, _ := read(ctx, "external"); return owner }, patience, look).Should(And(
+	Eventually(func() *clusterv1.Cluster { owner, _ := read(ctx, "external"); return owner }).Should(And(
 		HaveField("Status.Initialization.InfrastructureProvisioned", HaveValue(BeTrue())),
 		HaveField("Status.FailureDomains", ConsistOf(HaveField("Name", "theirs"))),
 		HaveField("Spec.ControlPlaneEndpoint", endpoint)))

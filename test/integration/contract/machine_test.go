@@ -75,8 +75,8 @@ var _ = Describe("The contract of InfraMachine", func() {
 				template.Spec.Template.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "other"}}
 				return theLab.Kube.Update(ctx, template, client.DryRunAll)
 			}
-			Eventually(change, patience, look).WithArguments(map[string]string{clusterv1.TopologyDryRunAnnotation: ""}).Should(Succeed())
-			Eventually(change, patience, look).WithArguments(map[string]string{}).Should(MatchError(ContainSubstring("only osVersionManagement may be changed")))
+			Eventually(change).WithArguments(map[string]string{clusterv1.TopologyDryRunAnnotation: ""}).Should(Succeed())
+			Eventually(change).WithArguments(map[string]string{}).Should(MatchError(ContainSubstring("only osVersionManagement may be changed")))
 		},
 		"InfraMachine: pausing": func(ctx SpecContext) {
 			triesPausing(ctx, func() conditions.Getter { _, elemental, _ := worker(ctx); return elemental })
@@ -99,7 +99,7 @@ func triesPausing(ctx context.Context, object func() conditions.Getter) {
 		_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "cluster", cluster.Options.Name, "--type", "merge",
 			"--patch", `{"spec":{"paused":`+paused+`}}`)
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(func() bool { return conditions.IsTrue(object(), clusterv1.PausedCondition) }, patience, look).Should(Equal(paused == "true"))
+		Eventually(func() bool { return conditions.IsTrue(object(), clusterv1.PausedCondition) }).Should(Equal(paused == "true"))
 	}
 	pause("true")
 	pause("false")
@@ -108,7 +108,7 @@ func triesPausing(ctx context.Context, object func() conditions.Getter) {
 // triesFailureDomain creates a Machine in a failure domain in which the first free host is not.
 func triesFailureDomain(ctx SpecContext) {
 	machine, elemental, _ := worker(ctx)
-	Eventually(func() string { machine, elemental, _ = worker(ctx); return machine.Status.FailureDomain }, patience, look).Should(Equal(zoneA))
+	Eventually(func() string { machine, elemental, _ = worker(ctx); return machine.Status.FailureDomain }).Should(Equal(zoneA))
 	Expect(elemental.Status.FailureDomain).To(Equal(zoneA))
 
 	md := &clusterv1.MachineDeployment{}
@@ -119,10 +119,10 @@ func triesFailureDomain(ctx SpecContext) {
 	zoned.Spec.Template.Labels = map[string]string{"pool": "zoned"}
 	zoned.Spec.Template.Spec.FailureDomain = zoneB
 	Expect(theLab.Kube.Create(ctx, zoned)).To(Succeed())
-	Eventually(func() ([]clusterv1.Machine, error) { return cluster.PoolMachines(ctx, "zoned") }, patience, look).Should(HaveExactElements(And(
+	Eventually(func() ([]clusterv1.Machine, error) { return cluster.PoolMachines(ctx, "zoned") }).Should(HaveExactElements(And(
 		HaveField("Status.FailureDomain", zoneB), HaveField("Status.NodeRef.Name", cluster.HostName(3)))))
 	Expect(theLab.Kube.Delete(ctx, zoned)).To(Succeed())
-	Eventually(func() ([]clusterv1.Machine, error) { return cluster.PoolMachines(ctx, "zoned") }, patience, look).Should(BeEmpty())
+	Eventually(func() ([]clusterv1.Machine, error) { return cluster.PoolMachines(ctx, "zoned") }).Should(BeEmpty())
 }
 
 // triesInPlaceChange changes the mutable field: nothing happens before the update extension is called.
@@ -133,9 +133,9 @@ func triesInPlaceChange(ctx SpecContext) {
 	before := elemental.DeepCopy()
 	elemental.Spec.OSVersionManagement[infrav1.OSVersionKey] = rawImage(wanted.URI())
 	Expect(theLab.Kube.Patch(ctx, elemental, client.MergeFrom(before))).To(Succeed(), "the webhook lets a mutable field be changed")
-	Eventually(func() string { _, e, _ := worker(ctx); return conditions.GetReason(e, infrav1.OSUpToDateCondition) }, patience, look).
+	Eventually(func() string { _, e, _ := worker(ctx); return conditions.GetReason(e, infrav1.OSUpToDateCondition) }).
 		Should(Equal(infrav1.TemplateDiffersReason))
-	Consistently(func() int { return len(theLab.Host(host.Name).Boots()) }, calm, look).Should(Equal(boots))
+	Consistently(func() int { return len(theLab.Host(host.Name).Boots()) }, calm).Should(Equal(boots))
 	changed := elemental.DeepCopy()
 	elemental.Spec.OSVersionManagement = before.Spec.OSVersionManagement
 	Expect(theLab.Kube.Patch(ctx, elemental, client.MergeFrom(changed))).To(Succeed())

@@ -26,9 +26,7 @@ import (
 )
 
 const (
-	patience = specs.Patience
-	look     = 200 * time.Millisecond
-	calm     = 3 * time.Second
+	calm = 3 * time.Second
 	// zoneA has all hosts but the last, which is in zoneB.
 	zoneA, zoneB = "zone-a", "zone-b"
 	workers      = 1
@@ -52,8 +50,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Expect(err).NotTo(HaveOccurred())
 	}
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 // rules are the specs, by the names of the rules.
 type rules map[string]func(ctx SpecContext)

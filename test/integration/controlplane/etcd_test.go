@@ -15,6 +15,7 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/etcd"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const probeKey = "/lab/probe"
@@ -67,7 +68,7 @@ func write(ctx context.Context, to *etcd.Client) *writer {
 
 func (w *writer) next(ctx context.Context) error {
 	const pause = 50 * time.Millisecond
-	err := wait.PollUntilContextTimeout(ctx, pause, patience, false, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pause, specs.Patience, false, func(ctx context.Context) (bool, error) {
 		return w.etcd.Put(ctx, probeKey, strconv.Itoa(w.written+1)) == nil, nil
 	})
 	if ctx.Err() != nil {

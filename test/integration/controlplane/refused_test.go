@@ -33,7 +33,7 @@ func forbid(ctx context.Context, cluster *scenario.Cluster, uri string) (lift fu
 	Eventually(func() error {
 		return kube.Patch(ctx, machines.Items[0].DeepCopy(), client.RawPatch("application/merge-patch+json",
 			[]byte(`{"spec":{"osVersionManagement":{"osVersion":{"imageUri":"`+uri+`"}}}}`)), client.DryRunAll)
-	}, patience, look).Should(MatchError(ContainSubstring(message)))
+	}).Should(MatchError(ContainSubstring(message)))
 	return lift
 }
 
@@ -50,10 +50,10 @@ var _ = Describe("A KubeadmControlPlane whose Machines must not have the wanted 
 		lift := forbid(ctx, cluster, wanted.URI())
 
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(And(
+		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(And(
 			HaveField("Status", "True"), HaveField("Reason", infrav1.UpdateRefusedReason),
 			HaveField("Message", And(ContainSubstring("KubeadmControlPlane control-plane would delete Machine "), ContainSubstring("this image is not allowed here")))))
-		Consistently(cluster.ControlPlaneReference, calm, look).WithContext(ctx).Should(Equal(scenario.ControlPlaneTemplate))
+		Consistently(cluster.ControlPlaneReference, calm).WithContext(ctx).Should(Equal(scenario.ControlPlaneTemplate))
 		Expect(cluster.Identities(ctx)).To(Equal(before))
 
 		By("pointing it there by hand nevertheless")
@@ -61,7 +61,7 @@ var _ = Describe("A KubeadmControlPlane whose Machines must not have the wanted 
 		Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.ControlPlaneTemplate}, copied)).To(Succeed())
 		copied.ObjectMeta = metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: "by-hand"}
 		Expect(theLab.Kube.Create(ctx, copied)).To(Succeed())
-		Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(cluster, copied.Name).Should(MatchError(ContainSubstring("this image is not allowed here")))
+		Eventually(pointTo).WithContext(ctx).WithArguments(cluster, copied.Name).Should(MatchError(ContainSubstring("this image is not allowed here")))
 
 		lift(ctx)
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())

@@ -22,6 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
@@ -49,7 +50,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 	// After each spec the Machines, nodes, hosts and etcd members must be the same as before.
 	AfterEach(func(ctx SpecContext) {
 		Expect(cluster.Identities(ctx)).To(Equal(before), "every Machine, Node name and provider ID is the same")
-		Eventually(votersOf, patience, look).WithContext(ctx).WithArguments(members).Should(Equal(voters), "etcd has the same members")
+		Eventually(votersOf).WithContext(ctx).WithArguments(members).Should(Equal(voters), "etcd has the same members")
 	})
 
 	It("is upgraded in place one by one, each when the last is healthy again", func(ctx SpecContext) {
@@ -81,7 +82,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 
 		By("quarantining the digest and touching no other host")
 		Expect(quarantine(ctx, cluster)).To(HaveKeyWithValue(bad.PlatformDigest, attempt.Spec.HostName))
-		Consistently(digests, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(former))
+		Consistently(digests, calm).WithContext(ctx).WithArguments(cluster).Should(Equal(former))
 
 		By("patching a good image")
 		good := suite.Push(ctx, cluster, image.OS{})
@@ -100,10 +101,10 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
+		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
 			Equal(said{"True", infrav1.UnsupportedControlPlaneReason,
 				"KubeadmControlPlane control-plane has spec.rollout.strategy.rollingUpdate.maxSurge 1: set maxSurge 0"}))
-		Consistently(cluster.ControlPlaneReference, calm, look).WithContext(ctx).Should(Equal(former))
+		Consistently(cluster.ControlPlaneReference, calm).WithContext(ctx).Should(Equal(former))
 		Expect(cluster.Identities(ctx)).To(Equal(before))
 
 		Expect(setSurge(ctx, cluster, "0")).To(Succeed())
@@ -120,7 +121,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		Expect(first.PowerOff(ctx)).To(Succeed())
 		Expect(second.PowerOff(ctx)).To(Succeed())
 		Expect(members.Put(ctx, probeKey, "lost")).NotTo(Succeed(), "one member of three takes no writes")
-		Eventually(unhealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(3), "KubeadmControlPlane sees it")
+		Eventually(unhealthy).WithContext(ctx).WithArguments(cluster).Should(HaveLen(3), "KubeadmControlPlane sees it")
 
 		By("bringing one back: KubeadmControlPlane would replace a single unhealthy Machine")
 		Expect(second.PowerOn(ctx)).To(Succeed())
@@ -129,17 +130,17 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 				return nil, err
 			}
 			return unhealthy(ctx, cluster)
-		}, patience, time.Second).WithContext(ctx).Should(HaveLen(1))
+		}, specs.Patience, time.Second).WithContext(ctx).Should(HaveLen(1))
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(MatchError(ContainSubstring("bring them back first [ControlPlaneQuorum]")))
 
 		By("waiving the preflight checks, so that only the wait for a quiet point blocks it")
 		waive(ctx, cluster, "NodeReady", "OtherNodes", "ControlPlaneQuorum")
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.ReferencesUpdatedCondition).Should(And(
+		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.ReferencesUpdatedCondition).Should(And(
 			HaveField("Reason", infrav1.WaitingForQuietPointReason),
 			HaveField("Message", ContainSubstring("KubeadmControlPlane deletes such a Machine instead of updating it"))))
-		Consistently(cluster.ControlPlaneReference, calm, look).WithContext(ctx).Should(Equal(former))
+		Consistently(cluster.ControlPlaneReference, calm).WithContext(ctx).Should(Equal(former))
 
 		By("bringing the other back, too")
 		waive(ctx, cluster)

@@ -26,6 +26,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // mended is the failure message of these specs: they assert on what KubeadmControlPlane does by itself, which is the only
@@ -59,8 +60,8 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 		const longer = time.Minute // than the 20 s that it takes where a component is unhealthy for certain
 		host, down = oldest(ctx, cluster)
 		Expect(host.PowerOff(ctx)).To(Succeed())
-		Eventually(unhealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(ConsistOf(down))
-		Eventually(componentsHealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(Equal(metav1.ConditionUnknown))
+		Eventually(unhealthy).WithContext(ctx).WithArguments(cluster).Should(ConsistOf(down))
+		Eventually(componentsHealthy).WithContext(ctx).WithArguments(cluster).Should(Equal(metav1.ConditionUnknown))
 
 		last, seen := time.Now(), looks(cluster)
 		Expect(seen).NotTo(BeZero(), "its log tells of its reconciles")
@@ -70,17 +71,17 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 				last, seen = time.Now(), now
 			}
 			return time.Since(last)
-		}, patience, time.Second).Should(BeNumerically(">", longer), mended("LookAgain"))
+		}, specs.Patience, time.Second).Should(BeNumerically(">", longer), mended("LookAgain"))
 		Expect(componentsHealthy(ctx, cluster)).To(Equal(metav1.ConditionUnknown))
 
 		Expect(wake(ctx, cluster)).To(Succeed())
-		Eventually(looks, patience, look).WithArguments(cluster).Should(BeNumerically(">", seen), "it does look when its object changes")
+		Eventually(looks).WithArguments(cluster).Should(BeNumerically(">", seen), "it does look when its object changes")
 	})
 
 	It("deletes the only Machine that is unhealthy instead of updating it (Judge and WaitForControlPlane)", func(ctx SpecContext) {
 		deletionsRefused := suite.RefusedFromNow(theLab)
 		goBack := pointByHand(ctx, cluster, suite.Push(ctx, cluster, image.OS{}))
-		Eventually(deletionsRefused, patience, look).Should(HaveEach(cluster.Namespace()+"/"+down), mended("judgeControlPlane and WaitForControlPlane"))
+		Eventually(deletionsRefused).Should(HaveEach(cluster.Namespace()+"/"+down), mended("judgeControlPlane and WaitForControlPlane"))
 
 		goBack(ctx)
 		Expect(host.PowerOn(ctx)).To(Succeed())
@@ -89,7 +90,7 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 				return nil, err
 			}
 			return unhealthy(ctx, cluster)
-		}, patience, time.Second).WithContext(ctx).Should(BeEmpty())
+		}, specs.Patience, time.Second).WithContext(ctx).Should(BeEmpty())
 	})
 
 	It("deletes a Machine whose update the API server refuses (RefusedUpdate)", func(ctx SpecContext) {
@@ -97,7 +98,7 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		lift := forbid(ctx, cluster, wanted.URI())
 		goBack := pointByHand(ctx, cluster, wanted)
-		Eventually(deletionsRefused, patience, look).ShouldNot(BeEmpty(), mended("RefusedUpdate"))
+		Eventually(deletionsRefused).ShouldNot(BeEmpty(), mended("RefusedUpdate"))
 		goBack(ctx)
 		lift(ctx)
 	})
@@ -130,15 +131,15 @@ func pointByHand(ctx context.Context, cluster *scenario.Cluster, os image.Image)
 		infrav1.OSVersionKey: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, os.URI())},
 	}
 	Expect(cluster.Lab.Kube.Create(ctx, template)).To(Succeed())
-	Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(cluster, template.Name).Should(Succeed())
+	Eventually(pointTo).WithContext(ctx).WithArguments(cluster, template.Name).Should(Succeed())
 	return func(ctx context.Context) {
 		GinkgoHelper()
-		Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(cluster, former).Should(Succeed())
+		Eventually(pointTo).WithContext(ctx).WithArguments(cluster, former).Should(Succeed())
 		// A reconcile that has read the other reference may still be about to delete a Machine.
 		Eventually(func(ctx context.Context) (bool, error) {
 			kcp, err := cluster.KubeadmControlPlane(ctx)
 			return kcp.Status.ObservedGeneration == kcp.Generation, err
-		}, patience, look).WithContext(ctx).Should(BeTrue(), "KubeadmControlPlane has seen its former reference")
+		}).WithContext(ctx).Should(BeTrue(), "KubeadmControlPlane has seen its former reference")
 		restoreGuard(ctx)
 	}
 }

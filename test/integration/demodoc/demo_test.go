@@ -21,6 +21,7 @@ import (
 	labhost "github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -55,7 +56,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 			registration := &infrav1.ElementalRegistration{}
 			g.Expect(theLab.Kube.Get(ctx, client.ObjectKey{Namespace: "default", Name: "my-registration"}, registration)).To(Succeed())
 			g.Expect(conditions.IsTrue(registration, clusterv1.ReadyCondition)).To(BeTrue())
-		}, patience, look).WithContext(ctx).Should(Succeed())
+		}).WithContext(ctx).Should(Succeed())
 		p.next(ctx, "./test/scripts/print_agent_config.sh")
 		config, err := os.ReadFile(p.file("iso/my-config.yaml"))
 		Expect(err).NotTo(HaveOccurred())
@@ -63,7 +64,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 			_, err := theLab.AddLiveHost(ctx, name, media, config)
 			Expect(err).NotTo(HaveOccurred())
 		}
-		Eventually(freeHosts, patience, look).WithContext(ctx).Should(ConsistOf(hostNames))
+		Eventually(freeHosts).WithContext(ctx).Should(ConsistOf(hostNames))
 		for _, name := range hostNames {
 			Expect(host(ctx, name)).To(And(run(initial), HaveField("Labels", HaveKeyWithValue("serial", labhost.SerialNumber(name)))))
 			Expect(calls(name, "install")).To(Equal(1))
@@ -78,7 +79,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 
 	It("upgrades a host that serves no Machine immediately", func(ctx SpecContext) {
 		p.next(ctx, "kubectl patch elementalhost my-control-plane-host")
-		Eventually(host, patience, look).WithContext(ctx).WithArguments(controlPlaneHost).Should(And(
+		Eventually(host).WithContext(ctx).WithArguments(controlPlaneHost).Should(And(
 			run(next), HaveField("Status.OS.Version", "upgraded-version"),
 			HaveField("Labels", Not(HaveKey(infrav1.InPlaceUpgradeLabel)))))
 		Expect(modes(controlPlaneHost)).To(Equal([]string{"live", "active", "active"}))
@@ -88,7 +89,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 	It("creates the cluster", func(ctx SpecContext) {
 		Expect(theLab.ConnectWorkload(ctx, "default", "kubeadm")).To(Succeed())
 		p.next(ctx, "kubectl apply -f ~/kubeadm-cluster-manifest.yaml")
-		Eventually(running, 2*patience, look).WithContext(ctx).WithArguments(client.MatchingLabels{clusterv1.ClusterNameLabel: "kubeadm"}).
+		Eventually(running, 2*specs.Patience).WithContext(ctx).WithArguments(client.MatchingLabels{clusterv1.ClusterNameLabel: "kubeadm"}).
 			Should(HaveLen(3))
 		p.next(ctx, "kubectl get machines")
 		p.nextTree(ctx, "clusterctl describe cluster")
@@ -97,8 +98,8 @@ var _ = Describe("The walk-through", Ordered, func() {
 
 	It("frees a host by a scale-down", func(ctx SpecContext) {
 		p.next(ctx, "kubectl patch machinedeployment kubeadm-md-0")
-		Eventually(workers, patience, look).WithContext(ctx).Should(HaveLen(1))
-		Eventually(freeHosts, patience, look).WithContext(ctx).Should(HaveLen(1))
+		Eventually(workers).WithContext(ctx).Should(HaveLen(1))
+		Eventually(freeHosts).WithContext(ctx).Should(HaveLen(1))
 		free, err := freeHosts(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		spare = free[0]
@@ -110,8 +111,8 @@ var _ = Describe("The walk-through", Ordered, func() {
 
 	It("upgrades the worker in place when the template is patched", func(ctx SpecContext) {
 		p.next(ctx, "kubectl patch elementalmachinetemplate kubeadm-md-0")
-		Eventually(host, 2*patience, look).WithContext(ctx).WithArguments(worker.Status.NodeRef.Name).Should(run(next))
-		Eventually(workers, patience, look).WithContext(ctx).Should(HaveExactElements(And(
+		Eventually(host, 2*specs.Patience).WithContext(ctx).WithArguments(worker.Status.NodeRef.Name).Should(run(next))
+		Eventually(workers).WithContext(ctx).Should(HaveExactElements(And(
 			HaveField("UID", worker.UID), HaveField("Annotations", Not(HaveKey(clusterv1.UpdateInProgressAnnotation))))))
 		Expect(p.next(ctx, "kubectl get elementalhostupgrades")).To(MatchRegexp(worker.Status.NodeRef.Name + ` +Succeeded`))
 		Expect(host(ctx, spare)).To(run(initial), "a host that serves nothing is left alone")
@@ -120,7 +121,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 	It("replaces the Machine on a restart of the rollout, using the spare host", func(ctx SpecContext) {
 		former := len(theLab.Host(worker.Status.NodeRef.Name).Boots())
 		p.next(ctx, "clusterctl alpha rollout restart machinedeployment/kubeadm-md-0")
-		Eventually(workers, 2*patience, look).WithContext(ctx).Should(HaveExactElements(And(
+		Eventually(workers, 2*specs.Patience).WithContext(ctx).Should(HaveExactElements(And(
 			HaveField("UID", Not(Equal(worker.UID))), HaveField("Name", Not(Equal(worker.Name))))))
 		Expect(theLab.Kube.Get(ctx, client.ObjectKeyFromObject(&worker), &clusterv1.Machine{})).NotTo(Succeed())
 		p.next(ctx, "kubectl get machines")
@@ -128,7 +129,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 		replaced, err := workers(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(host(ctx, replaced[0].Status.NodeRef.Name)).To(run(next))
-		Eventually(freeHosts, patience, look).WithContext(ctx).Should(HaveLen(1))
+		Eventually(freeHosts).WithContext(ctx).Should(HaveLen(1))
 		Expect(len(theLab.Host(worker.Status.NodeRef.Name).Boots())).To(BeNumerically(">", former), "its host was reset")
 		Expect(calls(worker.Status.NodeRef.Name, "reset")).To(Equal(1))
 		Expect(calls(worker.Status.NodeRef.Name, "install")).To(Equal(1), "it did not boot its media again")
@@ -136,7 +137,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 
 	It("upgrades the freed host to the image when the pool is scaled up again", func(ctx SpecContext) {
 		p.next(ctx, "kubectl patch machinedeployment kubeadm-md-0")
-		Eventually(workers, 2*patience, look).WithContext(ctx).Should(HaveLen(2))
+		Eventually(workers, 2*specs.Patience).WithContext(ctx).Should(HaveLen(2))
 		both, err := workers(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		for i := range both {
@@ -152,14 +153,14 @@ var _ = Describe("The walk-through", Ordered, func() {
 		boots := len(theLab.Host(name).Boots())
 
 		p.next(ctx, "kubectl patch elementalmachine my-associated-elemental-machine")
-		Eventually(host, patience, look).WithContext(ctx).WithArguments(name).Should(
+		Eventually(host).WithContext(ctx).WithArguments(name).Should(
 			haveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.InPlaceUpdateNotPendingReason))
 		Expect(p.next(ctx, "kubectl describe elementalhost")).To(ContainSubstring("elemental-os:dev-next-in-place"))
-		Consistently(func() int { return len(theLab.Host(name).Boots()) }, calm, look).Should(Equal(boots), "nothing happens yet")
+		Consistently(func() int { return len(theLab.Host(name).Boots()) }, calm).Should(Equal(boots), "nothing happens yet")
 
 		p.nextOnWorkload(ctx, "kubectl drain --ignore-daemonsets")
 		p.next(ctx, "kubectl label elementalhost")
-		Eventually(host, patience, look).WithContext(ctx).WithArguments(name).Should(And(run(inPlace),
+		Eventually(host).WithContext(ctx).WithArguments(name).Should(And(run(inPlace),
 			HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradeDone)),
 			HaveField("Status.OS.Version", "in-place-upgraded-version"),
 			haveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionTrue, infrav1.UnmanagedReason)))
@@ -174,7 +175,7 @@ var _ = Describe("The walk-through", Ordered, func() {
 		Eventually(func(g Gomega) {
 			g.Expect(theLab.Kube.Get(ctx, key, machine)).To(Succeed())
 			g.Expect(machine).To(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
-		}, patience, look).WithContext(ctx).Should(Succeed())
+		}).WithContext(ctx).Should(Succeed())
 	})
 })
 

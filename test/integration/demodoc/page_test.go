@@ -140,7 +140,7 @@ func (p *page) nextTree(ctx context.Context, begins string) {
 	Eventually(func() (string, error) {
 		said, err := p.enter(ctx, tree)
 		return known(said), err
-	}, patience, look).Should(Equal(known(tree.shown)))
+	}).Should(Equal(known(tree.shown)))
 }
 
 // columns are the first line of a table.

@@ -21,8 +21,6 @@ import (
 )
 
 const (
-	patience = specs.Patience
-	look     = 200 * time.Millisecond
 	// calm is how long something must not happen.
 	calm = 5 * time.Second
 	pool = "kubeadm-md-0"
@@ -35,8 +33,6 @@ func TestDemoDocument(t *testing.T) {
 var theLab *lab.Lab
 
 var _ = BeforeSuite(func(ctx SpecContext) { theLab = suite.StartLab(ctx, lab.Options{}) })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 // running are the cluster's Machines that are Running: those of the MachineDeployment, or all.
 func running(ctx context.Context, labels client.MatchingLabels) ([]clusterv1.Machine, error) {

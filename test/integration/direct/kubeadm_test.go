@@ -16,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // Cluster API allows maxSurge 0, without which it replaces Machines, with three or more replicas only.
@@ -39,17 +40,17 @@ var _ = Describe("A KubeadmControlPlane of one", Ordered, func() {
 	})
 	rolledOut := func(ctx context.Context) {
 		GinkgoHelper()
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, scenario.ControlPlaneTemplate, infrav1.RolledOutCondition).
+		Eventually(says).WithContext(ctx).WithArguments(cluster, scenario.ControlPlaneTemplate, infrav1.RolledOutCondition).
 			Should(Equal(said{"True", infrav1.RolledOutReason}))
-		Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(before[0]).Should(Equal(scenario.Clean))
+		Eventually(cluster.Marks).WithContext(ctx).WithArguments(before[0]).Should(Equal(scenario.Clean))
 	}
 
 	It("is refused with driver ClusterAPI, before anything changes", func(ctx SpecContext) {
 		Expect(cluster.PatchUpgradeOption(ctx, `{"driver":"ClusterAPI"}`)).To(Succeed())
 		Expect(cluster.PatchControlPlaneImage(ctx, suite.Push(ctx, cluster, image.OS{}))).To(Succeed())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, scenario.ControlPlaneTemplate, infrav1.RolloutBlockedCondition).
+		Eventually(says).WithContext(ctx).WithArguments(cluster, scenario.ControlPlaneTemplate, infrav1.RolloutBlockedCondition).
 			Should(Equal(said{"True", infrav1.UnsupportedControlPlaneReason}))
-		Consistently(cluster.Attempts, calm, look).WithContext(ctx).Should(BeEmpty())
+		Consistently(cluster.Attempts, calm).WithContext(ctx).Should(BeEmpty())
 	})
 
 	It("waits for consent to the loss of its quorum, and is upgraded without Cluster API", func(ctx SpecContext) {
@@ -73,7 +74,7 @@ var _ = Describe("A KubeadmControlPlane of one", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(ended.Status.Preflight).To(ContainElement(HaveField("Message",
 			MatchRegexp(`^loses its API while Node single-cp-1 is down \(about [0-9]+ (second|minute)s?, as in its last upgrade\)`))))
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, scenario.ControlPlaneTemplate, infrav1.RolloutBlockedCondition).
+		Eventually(says).WithContext(ctx).WithArguments(cluster, scenario.ControlPlaneTemplate, infrav1.RolloutBlockedCondition).
 			Should(Equal(said{"True", infrav1.AttemptNotSucceededReason}))
 
 		good := suite.Push(ctx, cluster, image.OS{})
@@ -126,6 +127,6 @@ func killAtSteps(ctx context.Context, cluster *scenario.Cluster, wanted image.Im
 			return
 		}
 		g.Expect(attempts).To(ContainElement(HaveField("Spec.ImageURI", wanted.URI())))
-	}, 2*patience, look).Should(Succeed())
+	}, 2*specs.Patience).Should(Succeed())
 	return steps
 }

@@ -51,10 +51,10 @@ var _ = Describe("Machines of a K3s control plane, and one of nobody", Ordered, 
 			return err
 		}
 		setUnschedulable("true")
-		Eventually(try, patience, look).WithContext(ctx).Should(MatchError(ContainSubstring(
+		Eventually(try).WithContext(ctx).Should(MatchError(ContainSubstring(
 			"Node/" + node.Name + ": was cordoned by someone else and is left alone: kubectl uncordon it to let its upgrade start [NodeSchedulable]")))
 		setUnschedulable("null")
-		Eventually(try, patience, look).WithContext(ctx).Should(Succeed())
+		Eventually(try).WithContext(ctx).Should(Succeed())
 	})
 
 	It("are upgraded one after the other, control planes first, when the template is patched", func(ctx SpecContext) {
@@ -84,8 +84,8 @@ var _ = Describe("Machines of a K3s control plane, and one of nobody", Ordered, 
 		_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalmachine", alone, "--type", "merge",
 			"--patch", `{"spec":{"osVersionManagement":{"osVersion":{"imageUri":"`+differs.URI()+`"}}}}`)
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, template, infrav1.RolledOutCondition).
+		Eventually(says).WithContext(ctx).WithArguments(cluster, template, infrav1.RolledOutCondition).
 			Should(Equal(said{"False", infrav1.MachinesNotUpToDateReason}), "which is never hidden")
-		Consistently(cluster.Attempts, calm, look).WithContext(ctx).Should(HaveLen(3))
+		Consistently(cluster.Attempts, calm).WithContext(ctx).Should(HaveLen(3))
 	})
 })

@@ -23,12 +23,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
-const (
-	// patience is the timeout for what has to happen soon, calm is how long something must not happen.
-	patience = specs.Patience
-	calm     = 6 * time.Second
-	look     = 200 * time.Millisecond
-)
+// calm is how long something must not happen.
+const calm = 6 * time.Second
 
 // theLab is shared by all specs.
 var theLab *lab.Lab
@@ -49,8 +45,6 @@ var _ = AfterSuite(func() {
 	Expect(audit.Deleted(events, "machines")).To(BeEmpty(), "no Machine was ever deleted")
 	Expect(updates(events)).To(BeEmpty(), "Cluster API never updated a Machine of driver Direct in place")
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 // updates are the writes with one of the annotations by which Cluster API marks an update in place, but for those to Machines of the
 // MachineDeployments.

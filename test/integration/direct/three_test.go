@@ -18,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // Two of three members of etcd are a majority: nobody has to consent to anything.
@@ -57,10 +58,10 @@ var _ = Describe("Three Machines of a K3s control plane, and one of nobody", Ord
 
 	It("stop at the first that falls back from a bad image, and go on with the next image", func(ctx SpecContext) {
 		bad := rollOut(ctx, image.OS{Boot: source.BootUnhealthy})
-		Eventually(ends, patience, look).WithContext(ctx).WithArguments(cluster, bad).Should(Equal(endsOf(all[:1], infrav1.UpgradeRolledBack)))
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, template, infrav1.RolloutBlockedCondition).
+		Eventually(ends).WithContext(ctx).WithArguments(cluster, bad).Should(Equal(endsOf(all[:1], infrav1.UpgradeRolledBack)))
+		Eventually(says).WithContext(ctx).WithArguments(cluster, template, infrav1.RolloutBlockedCondition).
 			Should(Equal(said{"True", infrav1.AttemptNotSucceededReason}))
-		Consistently(ends, calm, look).WithContext(ctx).WithArguments(cluster, bad).Should(HaveLen(1))
+		Consistently(ends, calm).WithContext(ctx).WithArguments(cluster, bad).Should(HaveLen(1))
 		for _, other := range all[1:] {
 			Expect(specifies(ctx, cluster, other)).NotTo(Equal(bad.URI()), "Machine %s is not touched", other)
 		}
@@ -82,7 +83,7 @@ var _ = Describe("Three Machines of a K3s control plane, and one of nobody", Ord
 		Expect(err).NotTo(HaveOccurred())
 		Expect(attempt.Spec.MachineName).To(Equal(all[1]))
 		Expect(ends(ctx, cluster, wanted)).To(HaveLen(2), "the others have no attempt yet")
-		Eventually(cluster.Upgrade, 2*patience, look).WithContext(ctx).WithArguments("staged").Should(HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded))
+		Eventually(cluster.Upgrade, 2*specs.Patience).WithContext(ctx).WithArguments("staged").Should(HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded))
 		Expect(ends(ctx, cluster, wanted)).To(Equal(endsOf(all, infrav1.UpgradeSucceeded)))
 	})
 
@@ -91,11 +92,11 @@ var _ = Describe("Three Machines of a K3s control plane, and one of nobody", Ord
 		Expect(cluster.PatchUpgradeOption(ctx, `{"strategy":{"mode":"manual","pauseNodes":["`+nodeOf(ctx, cluster, held)+`"]}}`)).To(Succeed())
 		wanted := rollOut(ctx, image.OS{})
 		succeeded := endsOf([]string{"cp-1", "cp-3", alone}, infrav1.UpgradeSucceeded)
-		Eventually(ends, 2*patience, look).WithContext(ctx).WithArguments(cluster, wanted).Should(ConsistOf(append(succeeded, end{held, infrav1.UpgradeProgressing})))
+		Eventually(ends, 2*specs.Patience).WithContext(ctx).WithArguments(cluster, wanted).Should(ConsistOf(append(succeeded, end{held, infrav1.UpgradeProgressing})))
 		attempt, err := cluster.AwaitMessage(ctx, wanted, "Approve", "paused")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(attempt.Spec.MachineName).To(Equal(held))
-		Consistently(says, calm, look).WithContext(ctx).WithArguments(cluster, template, infrav1.RolledOutCondition).
+		Consistently(says, calm).WithContext(ctx).WithArguments(cluster, template, infrav1.RolledOutCondition).
 			Should(Equal(said{"False", infrav1.MachinesNotUpToDateReason}))
 
 		_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalhostupgrade", attempt.Name, "--type", "merge", "--patch", `{"spec":{"approved":true}}`)

@@ -31,7 +31,7 @@ func waitsForConsent(ctx context.Context, cluster *scenario.Cluster, wanted imag
 		marks, err := cluster.Marks(ctx, of)
 		marks.Slots = 0 // others may have them
 		return marks, err
-	}, calm, look).WithContext(ctx).Should(Equal(scenario.Clean))
+	}, calm).WithContext(ctx).Should(Equal(scenario.Clean))
 }
 
 // countTriggers of each host so far.
@@ -123,7 +123,7 @@ var _ = Describe("A K3s control plane of two, and no other Node", Ordered, func(
 		By("giving consent until the first has begun")
 		held := suite.HoldHost(theLab.Host(first.Node), infrav1.HostUpgradeApplying)
 		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
-		Eventually(held.Came(string(infrav1.HostUpgradeApplying)), patience, look).WithContext(ctx).Should(BeClosed())
+		Eventually(held.Came(string(infrav1.HostUpgradeApplying))).WithContext(ctx).Should(BeClosed())
 		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":false}`)).To(Succeed())
 		held.Release(string(infrav1.HostUpgradeApplying))
 		_, err := cluster.AwaitEnd(ctx, wanted, infrav1.UpgradeSucceeded)
@@ -191,7 +191,7 @@ func fallBackAndFix(ctx context.Context, cluster *scenario.Cluster, template str
 	Expect(cluster.PatchPool(ctx, template, bad)).To(Succeed())
 	_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 	Expect(err).NotTo(HaveOccurred())
-	Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, template, infrav1.RolloutBlockedCondition).
+	Eventually(says).WithContext(ctx).WithArguments(cluster, template, infrav1.RolloutBlockedCondition).
 		Should(Equal(said{"True", infrav1.AttemptNotSucceededReason}))
 	check()
 	Expect(cluster.PatchPool(ctx, template, suite.Push(ctx, cluster, image.OS{}))).To(Succeed())
@@ -209,7 +209,7 @@ func newPlayed(ctx context.Context, name string, machines ...string) *scenario.C
 	for _, machine := range machines {
 		createBootstrapped(ctx, cluster, machine, scenario.Template)
 	}
-	Eventually(cluster.Identities, patience, look).WithContext(ctx).Should(And(HaveLen(len(machines)), HaveEach(HaveField("Node", Not(BeEmpty())))))
+	Eventually(cluster.Identities).WithContext(ctx).Should(And(HaveLen(len(machines)), HaveEach(HaveField("Node", Not(BeEmpty())))))
 	for _, machine := range machines {
 		promote(ctx, cluster, machine)
 	}

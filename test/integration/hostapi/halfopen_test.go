@@ -22,8 +22,6 @@ import (
 )
 
 const (
-	patience = specs.Patience
-	look     = 200 * time.Millisecond
 
 	// callers is the number of clients that open a connection and then send nothing more.
 	callers = 10_000
@@ -78,7 +76,7 @@ func bodyless(ctx context.Context, connection net.Conn) error {
 
 var _ = Describe(fmt.Sprintf("%d callers at once", callers), Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
-		Eventually(ask, patience, look).WithContext(ctx).Should(Equal(http.StatusUnauthorized), "the API is there")
+		Eventually(ask).WithContext(ctx).Should(Equal(http.StatusUnauthorized), "the API is there")
 		var err error
 		quiet, err = metric(ctx, memory)
 		Expect(err).NotTo(HaveOccurred())
@@ -104,11 +102,11 @@ var _ = Describe(fmt.Sprintf("%d callers at once", callers), Ordered, func() {
 
 		By("waiting until all have been disconnected")
 		for _, connection := range connections {
-			_ = connection.SetReadDeadline(time.Now().Add(patience))
+			_ = connection.SetReadDeadline(time.Now().Add(specs.Patience))
 			_, err := io.Copy(io.Discard, connection)
-			Expect(errors.Is(err, os.ErrDeadlineExceeded)).To(BeFalse(), "hung up on within %s", patience)
+			Expect(errors.Is(err, os.ErrDeadlineExceeded)).To(BeFalse(), "hung up on within %s", specs.Patience)
 		}
-		Eventually(metric, patience, look).WithContext(ctx).WithArguments("go_goroutines").Should(BeNumerically("<", 1000))
+		Eventually(metric).WithContext(ctx).WithArguments("go_goroutines").Should(BeNumerically("<", 1000))
 		Expect(ask(ctx)).To(Equal(http.StatusUnauthorized))
 	},
 		Entry("open a connection and send nothing more", SpecTimeout(5*time.Minute), openOnly, halfHandshake, halfHeader),

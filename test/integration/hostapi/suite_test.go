@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -20,11 +20,5 @@ func TestHostAPI(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	theLab, err = lab.Start(ctx, lab.Options{WithoutWorkload: true, Progress: GinkgoWriter})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() {
-		defer theLab.Stop()
-		Expect(theLab.Err()).NotTo(HaveOccurred(), "no process died by itself")
-	})
+	theLab = suite.StartLab(ctx, lab.Options{WithoutWorkload: true})
 })

@@ -22,5 +22,3 @@ func TestHostile(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	theLab = suite.StartLab(ctx, lab.Options{WithoutWorkload: true})
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })

@@ -16,12 +16,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
 	patience = specs.Patience
-	look     = 100 * time.Millisecond
 	// calm is how long something must not happen.
 	calm = 5 * time.Second
 
@@ -35,27 +35,17 @@ var (
 )
 
 func TestKubeVirt(t *testing.T) {
-	SetDefaultEventuallyPollingInterval(look)
 	specs.Run(t, "KubeVirt")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	theLab, err = lab.Start(ctx, lab.Options{WithoutProvider: true, KubeVirt: true, Progress: GinkgoWriter})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(theLab.Stop)
+	theLab = suite.StartLab(ctx, lab.Options{WithoutProvider: true, KubeVirt: true})
 	for _, name := range []string{nodeOne, nodeTwo} {
 		kubelet, err := theLab.NodeOf(theLab.Workload, name)
 		Expect(err).NotTo(HaveOccurred())
 		nodes[name] = &node{name: name, kubelet: kubelet}
 		nodes[name].switchOn("boot-1")
 		DeferCleanup(nodes[name].cutOff)
-	}
-})
-
-var _ = AfterSuite(func() {
-	if theLab != nil {
-		Expect(theLab.Err()).NotTo(HaveOccurred(), "no process died by itself")
 	}
 })
 

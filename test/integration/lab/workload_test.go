@@ -187,7 +187,7 @@ var _ = Describe("The workload cluster", Ordered, func() {
 		off[node]()
 		Expect(writers[node].ShutDown(ctx, node)).To(Succeed())
 		takeForNotReady(ctx, node)
-		Consistently(readyNodes(ctx, agent), "2s", look).Should(ConsistOf("node-1", "node-3"), "nobody but the host says otherwise")
+		Consistently(readyNodes(ctx, agent), "2s").Should(ConsistOf("node-1", "node-3"), "nobody but the host says otherwise")
 
 		switchOn(writers[node], newBoot(node, "boot-2"))
 		Eventually(readyNodes(ctx, agent)).Should(ConsistOf(nodes))

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -25,12 +24,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
-const (
-	// patience is the timeout for what has to happen soon.
-	patience = specs.Patience
-	look     = 200 * time.Millisecond
-)
-
 // The suite has one cluster with two workers; each spec builds on the state that the previous one
 // left.
 var (
@@ -43,12 +36,9 @@ func TestObserve(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	SetDefaultEventuallyPollingInterval(look)
 	theLab = suite.StartLab(ctx, lab.Options{})
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Workers: 2})
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 // short is the name of an image in the status line.
 func short(os image.Image) string {

@@ -20,11 +20,11 @@ var _ = Describe("A rollout that is aborted while nodes are paused", func() {
 		p := newPool(ctx, workers, maxUnavailable, manual)
 		p.rollOut(ctx, image.OS{})
 		p.awaitPaused(ctx, p.nodes...)
-		Eventually(p.waiting, patience, look).WithContext(ctx).Should(HaveLen(maxUnavailable))
+		Eventually(p.waiting).WithContext(ctx).Should(HaveLen(maxUnavailable))
 
 		Expect(cluster.PatchPool(ctx, p.name, runs[p.name])).To(Succeed())
-		Eventually(pauses, patience, look).WithContext(ctx).Should(BeEmpty())
-		Consistently(pauses, calm, look).WithContext(ctx).Should(BeEmpty(), "nothing is to be upgraded")
+		Eventually(pauses).WithContext(ctx).Should(BeEmpty())
+		Consistently(pauses, calm).WithContext(ctx).Should(BeEmpty(), "nothing is to be upgraded")
 		Expect(cluster.AwaitPool(ctx, p.name, runs[p.name])).To(Succeed())
 		p.expectClean(ctx)
 	},
@@ -44,7 +44,7 @@ var _ = Describe("An attempt that is cancelled or deleted while its node is paus
 		p := newPool(ctx, single, 1, manual)
 		node := p.nodes[0]
 		p.rollOut(ctx, image.OS{})
-		Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(p.nodes))
+		Eventually(p.waiting).WithContext(ctx).Should(Equal(p.nodes))
 		attempts, err := p.attempts(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		attempt := attempts[node]
@@ -52,16 +52,16 @@ var _ = Describe("An attempt that is cancelled or deleted while its node is paus
 		By("cancelling it")
 		_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalhostupgrade", attempt.Name, "--type", "merge", "--patch", `{"spec":{"cancel":true}}`)
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(phase, patience, look).WithContext(ctx).WithArguments(attempt.Name).Should(Equal(infrav1.UpgradeAborted))
-		Eventually(pauses, patience, look).WithContext(ctx).Should(BeEmpty())
-		Consistently(pauses, calm, look).WithContext(ctx).Should(BeEmpty())
-		Eventually(p.marks, patience, look).WithContext(ctx).WithArguments(node).Should(Or(
+		Eventually(phase).WithContext(ctx).WithArguments(attempt.Name).Should(Equal(infrav1.UpgradeAborted))
+		Eventually(pauses).WithContext(ctx).Should(BeEmpty())
+		Consistently(pauses, calm).WithContext(ctx).Should(BeEmpty())
+		Eventually(p.marks).WithContext(ctx).WithArguments(node).Should(Or(
 			Equal(scenario.Marks{}), Equal(scenario.Clean)))
 
 		By("deleting it, which is a retry")
 		_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "delete", "elementalhostupgrade", attempt.Name)
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(p.nodes))
+		Eventually(p.waiting).WithContext(ctx).Should(Equal(p.nodes))
 		p.awaitPaused(ctx, node)
 
 		By("approving the retry")

@@ -23,7 +23,7 @@ var _ = Describe("Two of three nodes that are paused", func() {
 		p.setOptions(ctx, infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual, PauseNodes: append(slices.Clone(held), "nowhere")})
 		p.rollOut(ctx, image.OS{})
 		p.awaitPaused(ctx, held...)
-		Eventually(said(infrav1.PauseNodesKnownCondition), patience, look).WithContext(ctx).Should(HaveValue(And(
+		Eventually(said(infrav1.PauseNodesKnownCondition)).WithContext(ctx).Should(HaveValue(And(
 			HaveField("Status", metav1.ConditionFalse),
 			HaveField("Message", ContainSubstring("names nowhere, which is no node of the cluster: annotate the Node")))))
 		p.setOptions(ctx, infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeAuto}) // does not affect this rollout
@@ -31,25 +31,25 @@ var _ = Describe("Two of three nodes that are paused", func() {
 		resumed := held
 		if maxUnavailable == 1 {
 			// Cluster API chooses the order: the one that is not paused may come after one that is.
-			Eventually(p.waiting, patience, look).WithContext(ctx).Should(HaveLen(1))
+			Eventually(p.waiting).WithContext(ctx).Should(HaveLen(1))
 			first, err := p.waiting(ctx)
 			Expect(err).NotTo(HaveOccurred())
 			resumed = append(first, slices.DeleteFunc(slices.Clone(held), func(node string) bool { return node == first[0] })...)
 		} else {
-			Eventually(p.runsWanted, patience, look).WithContext(ctx).WithArguments(p.nodes[0]).Should(BeTrue(), "it is not held up")
-			Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(held))
-			Eventually(cordoned, patience, look).WithContext(ctx).Should(BeEmpty())
-			Consistently(cordoned, calm, look).WithContext(ctx).Should(BeEmpty(), "paused nodes are schedulable")
+			Eventually(p.runsWanted).WithContext(ctx).WithArguments(p.nodes[0]).Should(BeTrue(), "it is not held up")
+			Eventually(p.waiting).WithContext(ctx).Should(Equal(held))
+			Eventually(cordoned).WithContext(ctx).Should(BeEmpty())
+			Consistently(cordoned, calm).WithContext(ctx).Should(BeEmpty(), "paused nodes are schedulable")
 			Expect(p.marks(ctx, held[0])).To(HaveField("Slots", 0), "and hold no slot")
 		}
 
 		resume(ctx, resumed[0])
-		Eventually(p.runsWanted, patience, look).WithContext(ctx).WithArguments(resumed[0]).Should(BeTrue(), "resumed by its annotation")
-		Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(resumed[1:]))
+		Eventually(p.runsWanted).WithContext(ctx).WithArguments(resumed[0]).Should(BeTrue(), "resumed by its annotation")
+		Eventually(p.waiting).WithContext(ctx).Should(Equal(resumed[1:]))
 		Expect(p.runsWanted(ctx, resumed[1])).To(BeFalse())
 		p.approve(ctx, resumed[1])
 		p.expectUpgraded(ctx)
-		Eventually(said(infrav1.PauseNodesKnownCondition), patience, look).WithContext(ctx).Should(Or(BeNil(), HaveField("Status", metav1.ConditionTrue)))
+		Eventually(said(infrav1.PauseNodesKnownCondition)).WithContext(ctx).Should(Or(BeNil(), HaveField("Status", metav1.ConditionTrue)))
 	},
 		Entry("with maxUnavailable 1", 1),
 		Entry("with maxUnavailable 3", 3),
@@ -61,29 +61,29 @@ var _ = Describe("A pool of which every node is paused", func() {
 		p := newPool(ctx, workers, 1, manual)
 		p.rollOut(ctx, image.OS{})
 		p.awaitPaused(ctx, p.nodes...)
-		Eventually(p.waiting, patience, look).WithContext(ctx).Should(HaveLen(1))
+		Eventually(p.waiting).WithContext(ctx).Should(HaveLen(1))
 		waiting, err := p.waiting(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		first := waiting[0]
 		others := slices.DeleteFunc(slices.Clone(p.nodes), func(node string) bool { return node == first })
 		for _, node := range others {
-			Eventually(p.upToDate, patience, look).WithContext(ctx).WithArguments(node).Should(HaveValue(And(
+			Eventually(p.upToDate).WithContext(ctx).WithArguments(node).Should(HaveValue(And(
 				HaveField("Reason", infrav1.WaitingForNodeReason),
 				HaveField("Message", HavePrefix("Waiting for its turn: Node "+first+" is paused: remove its annotation ")))))
 		}
-		Eventually(said(infrav1.NodesUpToDateCondition), patience, look).WithContext(ctx).Should(HaveValue(And(
+		Eventually(said(infrav1.NodesUpToDateCondition)).WithContext(ctx).Should(HaveValue(And(
 			HaveField("Reason", infrav1.NodesHeldReason),
 			HaveField("Message", HaveSuffix(others[0]+" "+others[1]+" waiting for "+first+" (remove its annotation "+infrav1.NodeUpgradePauseAnnotation+")")))))
 
 		By("resuming one before its turn")
 		resume(ctx, others[0])
 		p.awaitPaused(ctx, first, others[1])
-		Consistently(pauses, calm, look).WithContext(ctx).ShouldNot(HaveKey(others[0]), "it is not put back")
+		Consistently(pauses, calm).WithContext(ctx).ShouldNot(HaveKey(others[0]), "it is not put back")
 
 		By("resuming the one that the others wait for")
 		resume(ctx, first)
-		Eventually(p.runsWanted, patience, look).WithContext(ctx).WithArguments(first).Should(BeTrue())
-		Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(others[1:]), "whichever comes next, only this one waits")
+		Eventually(p.runsWanted).WithContext(ctx).WithArguments(first).Should(BeTrue())
+		Eventually(p.waiting).WithContext(ctx).Should(Equal(others[1:]), "whichever comes next, only this one waits")
 		rollout, err := p.rollout(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(pauses(ctx)).To(Equal(pausedBy(rollout, others[1])))
@@ -97,7 +97,7 @@ var _ = Describe("A pool of one node", func() {
 		p := newPool(ctx, single, maxUnavailable, manual)
 		p.rollOut(ctx, image.OS{})
 		p.awaitPaused(ctx, p.nodes...)
-		Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(p.nodes))
+		Eventually(p.waiting).WithContext(ctx).Should(Equal(p.nodes))
 		goOn(ctx, p)
 		p.expectUpgraded(ctx)
 	},
@@ -116,7 +116,7 @@ var _ = Describe("A pool of one node", func() {
 		_, err := theLab.WorkloadKubectl(ctx, "annotate", "node", p.nodes[0], infrav1.NodeUpgradePauseAnnotation+"=lunch")
 		Expect(err).NotTo(HaveOccurred())
 		p.rollOut(ctx, image.OS{})
-		Eventually(p.waiting, patience, look).WithContext(ctx).Should(Equal(p.nodes))
+		Eventually(p.waiting).WithContext(ctx).Should(Equal(p.nodes))
 		Expect(cordoned(ctx)).To(BeEmpty())
 		resume(ctx, p.nodes[0])
 		p.expectUpgraded(ctx)

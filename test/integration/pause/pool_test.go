@@ -86,9 +86,9 @@ func (p *pool) expectUpgraded(ctx context.Context) {
 // expectClean waits until no object has a trace of the rollout, except for its outcome on the hosts.
 func (p *pool) expectClean(ctx context.Context) {
 	GinkgoHelper()
-	Eventually(pauses, patience, look).WithContext(ctx).Should(BeEmpty())
+	Eventually(pauses).WithContext(ctx).Should(BeEmpty())
 	for _, node := range p.nodes {
-		Eventually(p.marks, patience, look).WithContext(ctx).WithArguments(node).Should(Or(
+		Eventually(p.marks).WithContext(ctx).WithArguments(node).Should(Or(
 			Equal(scenario.Clean), Equal(scenario.Marks{})), node)
 	}
 }
@@ -168,7 +168,7 @@ func (p *pool) awaitPaused(ctx context.Context, nodes ...string) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(rollout).NotTo(BeEmpty())
 		g.Expect(pauses(ctx)).To(Equal(pausedBy(rollout, nodes...)))
-	}, patience, look).Should(Succeed())
+	}).Should(Succeed())
 }
 
 // resume takes the pause off a Node, as a person does.

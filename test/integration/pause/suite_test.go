@@ -17,9 +17,6 @@ import (
 )
 
 const (
-	// patience is the timeout for what has to happen soon, on a busy machine.
-	patience = specs.Patience
-	look     = 100 * time.Millisecond
 	// calm is how long something must not happen.
 	calm = 3 * time.Second
 
@@ -44,5 +41,3 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Pools: []scenario.Pool{{Name: workers, Workers: 3}, {Name: single, Workers: 1}}})
 	runs = map[string]image.Image{workers: cluster.Image, single: cluster.Image}
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })

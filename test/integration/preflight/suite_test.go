@@ -57,13 +57,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	installKubeVirt(ctx)
 })
 
-var _ = suite.TellWhenFailed(func() *lab.Lab {
-	if cluster == nil {
-		return nil
-	}
-	return cluster.Lab
-})
-
 // kubectl returns all output of kubectl, including warnings and errors.
 func kubectl(ctx context.Context, args ...string) (string, error) {
 	root, err := repository.Root()

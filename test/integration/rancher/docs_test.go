@@ -32,15 +32,15 @@ var _ = Describe("By the commands of docs/rancher.md a cluster", Ordered, func()
 
 	It("is prepared, and upgraded", func(ctx SpecContext) {
 		wanted := patch(ctx, cluster, image.OS{}, scenario.Deployment)
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, scenario.Deployment, infrav1.RolloutBlockedCondition).
+		Eventually(says).WithContext(ctx).WithArguments(cluster, scenario.Deployment, infrav1.RolloutBlockedCondition).
 			Should(Equal(said{"True", infrav1.DrainHooksMissingReason}))
 		patchProvisioned(ctx, cluster, hooksOfDocs())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, scenario.Deployment, infrav1.RolloutBlockedCondition).
+		Eventually(says).WithContext(ctx).WithArguments(cluster, scenario.Deployment, infrav1.RolloutBlockedCondition).
 			Should(Equal(said{"True", infrav1.WaitingForRancherReason}))
 
 		patchProvisioned(ctx, cluster, patchOfDocs("provisionGeneration"))
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
-		Eventually(ends, patience, look).WithContext(ctx).WithArguments(cluster, wanted).Should(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
+		Eventually(ends).WithContext(ctx).WithArguments(cluster, wanted).Should(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
 	})
 
 	It("goes on without a host whose upgrade was cancelled after a bad image", func(ctx SpecContext) {
@@ -56,12 +56,12 @@ var _ = Describe("By the commands of docs/rancher.md a cluster", Ordered, func()
 		Expect(err).NotTo(HaveOccurred())
 		good := patch(ctx, cluster, image.OS{}, scenario.Deployment)
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
-		Eventually(ends, patience, look).WithContext(ctx).WithArguments(cluster, good).Should(Equal([]infrav1.UpgradePhase{infrav1.UpgradeSucceeded}))
+		Eventually(ends).WithContext(ctx).WithArguments(cluster, good).Should(Equal([]infrav1.UpgradePhase{infrav1.UpgradeSucceeded}))
 
 		By("upgrading the first one in the next drain")
 		roll(ctx, cluster)
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
-		Eventually(ends, patience, look).WithContext(ctx).WithArguments(cluster, good).Should(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
+		Eventually(ends).WithContext(ctx).WithArguments(cluster, good).Should(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
 		Expect(cluster.AwaitRolledOut(ctx, scenario.Deployment)).To(Succeed())
 	})
 })

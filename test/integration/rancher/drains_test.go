@@ -22,6 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var _ = Describe("A drain of Rancher", Ordered, func() {
@@ -39,11 +40,11 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 	BeforeEach(func() { began = time.Now() })
 	AfterEach(func(ctx SpecContext) {
 		Expect(cluster.Identities(ctx)).To(Equal(before))
-		Eventually(marksLeft, patience, look).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
+		Eventually(marksLeft).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
 	})
 	succeeds := func(ctx context.Context, wanted image.Image) {
 		GinkgoHelper()
-		Eventually(ends, 2*patience, look).WithContext(ctx).WithArguments(cluster, wanted).Should(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
+		Eventually(ends, 2*specs.Patience).WithContext(ctx).WithArguments(cluster, wanted).Should(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
 		Expect(cluster.AwaitRolledOut(ctx, scenario.Deployment)).To(Succeed())
 	}
@@ -83,7 +84,7 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 			Expect(theLab.Rancher.SetConcurrency(ctx, cluster.RancherKey(), "", "")).To(Succeed())
 		})
 		wanted := patch(ctx, cluster, image.OS{}, scenario.Deployment)
-		Eventually(message, patience, look).WithContext(ctx).WithArguments(cluster).Should(ContainSubstring(
+		Eventually(message).WithContext(ctx).WithArguments(cluster).Should(ContainSubstring(
 			`Beware: upgradeStrategy.workerConcurrency is "2", and maxConcurrent 1 in spec.nodeUpgradeOption of ElementalCluster drains`))
 		roll(ctx, cluster)
 		succeeds(ctx, wanted)
@@ -103,7 +104,7 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(theLab.Rancher.Revert(ctx, cluster.RancherKey())).To(Succeed())
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
-		Eventually(ends, patience, look).WithContext(ctx).WithArguments(cluster, wanted).Should(ContainElement(infrav1.UpgradeSuperseded))
+		Eventually(ends).WithContext(ctx).WithArguments(cluster, wanted).Should(ContainElement(infrav1.UpgradeSuperseded))
 		Expect(cluster.WorkloadKubectl(ctx, "get", "node", node, "--output", "jsonpath={.spec.unschedulable}")).To(BeEmpty())
 
 		roll(ctx, cluster)
@@ -126,7 +127,7 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 
 	It("that evicts nothing leaves that to the upgrade", func(ctx SpecContext) {
 		createWeb(ctx, cluster, onEachNode)
-		Eventually(podsOf, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(4))
+		Eventually(podsOf).WithContext(ctx).WithArguments(cluster).Should(HaveLen(4))
 		without := withHooks
 		without.Enabled = false
 		Expect(theLab.Rancher.SetDrainOptions(ctx, cluster.RancherKey(), without, without)).To(Succeed())
@@ -150,7 +151,7 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 			}
 		})
 		approve(ctx, wanted)
-		Eventually(messageOf, patience, look).WithContext(ctx).WithArguments(cluster, wanted).Should(ContainSubstring("cannot reach workload cluster drains"))
+		Eventually(messageOf).WithContext(ctx).WithArguments(cluster, wanted).Should(ContainSubstring("cannot reach workload cluster drains"))
 		Expect(cluster.Workload().RestartAPIServer(ctx)).To(Succeed())
 		succeeds(ctx, wanted)
 	})

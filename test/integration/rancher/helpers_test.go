@@ -58,7 +58,7 @@ func createWeb(ctx context.Context, cluster *scenario.Cluster, changes ...func(*
 	Expect(cluster.WorkloadKube().Create(ctx, web)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(cluster.WorkloadKube().Delete(ctx, suite.Web(4), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
-		Eventually(podsOf, patience, look).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
+		Eventually(podsOf).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
 	})
 }
 

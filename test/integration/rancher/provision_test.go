@@ -57,7 +57,7 @@ var _ = Describe("A cluster of Rancher with one control plane and two workers", 
 
 	It("is drained node by node, control plane first, when its generation is raised", func(ctx SpecContext) {
 		createWeb(ctx, cluster)
-		Eventually(podsOf, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(4))
+		Eventually(podsOf).WithContext(ctx).WithArguments(cluster).Should(HaveLen(4))
 		running, err := podsOf(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())
 		began := time.Now()
@@ -74,7 +74,7 @@ var _ = Describe("A cluster of Rancher with one control plane and two workers", 
 			Expect(cordons[identity.Node][0].From).To(BeTemporally(">=", plane), "the control plane is the first")
 		}
 		Expect(audit.Evictions(events)).To(And(Not(BeEmpty()), HaveEach(HaveField("User", rancher.User))))
-		Eventually(podsOf, patience, look).WithContext(ctx).WithArguments(cluster).Should(And(HaveLen(4), Not(ContainElements(running))), "Pods have moved")
+		Eventually(podsOf).WithContext(ctx).WithArguments(cluster).Should(And(HaveLen(4), Not(ContainElements(running))), "Pods have moved")
 	})
 })
 

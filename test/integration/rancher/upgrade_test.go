@@ -37,18 +37,18 @@ var _ = Describe("The OS within Rancher's drain", Ordered, func() {
 	It("waits for Rancher, and says what has it drain the Nodes", func(ctx SpecContext) {
 		wanted := patch(ctx, cluster, image.OS{}, controlPlanes, scenario.Deployment)
 		for _, pool := range []string{controlPlanes, scenario.Deployment} {
-			Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, pool, infrav1.RolloutBlockedCondition).
+			Eventually(says).WithContext(ctx).WithArguments(cluster, pool, infrav1.RolloutBlockedCondition).
 				Should(Equal(said{"True", infrav1.WaitingForRancherReason}))
 		}
 		condition, err := cluster.TemplateCondition(ctx, scenario.Deployment, infrav1.RolloutBlockedCondition)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(condition.Message).To(Equal("Cluster hooked: 2 Machines are upgraded when Rancher drains their Nodes, as it does for another version of " +
 			"Kubernetes. For the OS alone raise spec.rkeConfig.provisionGeneration of its clusters.provisioning.cattle.io"))
-		Consistently(ends, calm, look).WithContext(ctx).WithArguments(cluster, wanted).Should(BeEmpty())
+		Consistently(ends, calm).WithContext(ctx).WithArguments(cluster, wanted).Should(BeEmpty())
 
 		roll(ctx, cluster)
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
-		Eventually(ends, patience, look).WithContext(ctx).WithArguments(cluster, wanted).Should(And(HaveLen(3), HaveEach(infrav1.UpgradeSucceeded)))
+		Eventually(ends).WithContext(ctx).WithArguments(cluster, wanted).Should(And(HaveLen(3), HaveEach(infrav1.UpgradeSucceeded)))
 		for _, pool := range []string{controlPlanes, scenario.Deployment} {
 			Expect(cluster.AwaitRolledOut(ctx, pool)).To(Succeed())
 		}
@@ -69,15 +69,15 @@ var _ = Describe("The OS within Rancher's drain", Ordered, func() {
   - {pools: [`+workers+`], nodes: 1, soakSeconds: 30}
   - {pools: ["*"]}
 `)).To(Succeed())
-		Eventually(cluster.Upgrade, patience, look).WithContext(ctx).WithArguments("rancher").Should(HaveField("Status.Message",
+		Eventually(cluster.Upgrade).WithContext(ctx).WithArguments("rancher").Should(HaveField("Status.Message",
 			And(HavePrefix("ElementalMachineTemplate "), ContainSubstring("raise spec.rkeConfig.provisionGeneration"))))
-		Consistently(ends, calm, look).WithContext(ctx).WithArguments(cluster, wanted).Should(BeEmpty())
+		Consistently(ends, calm).WithContext(ctx).WithArguments(cluster, wanted).Should(BeEmpty())
 
 		roll(ctx, cluster)
 		_, err := cluster.AwaitMessage(ctx, wanted, "Admit", "waiting for ElementalClusterUpgrade rancher: stage "+workers+" (nodes: 1) is done, and it soaks until ")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
-		Eventually(cluster.Upgrade, patience, look).WithContext(ctx).WithArguments("rancher").Should(HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded))
+		Eventually(cluster.Upgrade).WithContext(ctx).WithArguments("rancher").Should(HaveField("Status.Phase", infrav1.ClusterUpgradeSucceeded))
 		Expect(ends(ctx, cluster, wanted)).To(And(HaveLen(3), HaveEach(infrav1.UpgradeSucceeded)))
 	})
 
@@ -86,9 +86,9 @@ var _ = Describe("The OS within Rancher's drain", Ordered, func() {
 		roll(ctx, cluster)
 		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(heldEvents, patience, look).WithContext(ctx).WithArguments(cluster).Should(ContainElement(ContainSubstring(
+		Eventually(heldEvents).WithContext(ctx).WithArguments(cluster).Should(ContainElement(ContainSubstring(
 			"Rancher waits with Node " + attempt.Status.NodeName + " cordoned: ElementalHostUpgrade " + attempt.Name + " ended as RolledBack")))
-		Consistently(ends, calm, look).WithContext(ctx).WithArguments(cluster, bad).Should(HaveLen(1))
+		Consistently(ends, calm).WithContext(ctx).WithArguments(cluster, bad).Should(HaveLen(1))
 		secret := planOf(ctx, cluster, attempt.Spec.MachineName)
 		Expect(secret.Annotations).To(HaveKey(rancher.PostDrainAnnotation))
 		Expect(secret.Annotations).NotTo(HaveKey(infrav1.RancherPostDrainAnnotation))
@@ -96,7 +96,7 @@ var _ = Describe("The OS within Rancher's drain", Ordered, func() {
 		good := patch(ctx, cluster, image.OS{}, scenario.Deployment)
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
 		Expect(cluster.AwaitRolledOut(ctx, scenario.Deployment)).To(Succeed())
-		Eventually(ends, patience, look).WithContext(ctx).WithArguments(cluster, good).Should(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
+		Eventually(ends).WithContext(ctx).WithArguments(cluster, good).Should(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
 		Expect(ends(ctx, cluster, bad)).To(And(HaveLen(1), HaveEach(infrav1.UpgradeSuperseded)))
 	})
 })

@@ -21,6 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var _ = Describe("Virtual machines", func() {
@@ -30,14 +31,14 @@ var _ = Describe("Virtual machines", func() {
 		key := client.ObjectKeyFromObject(vm.New(spec))
 		_, err := cluster.CreateVM(ctx, spec)
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(func() (vm.State, error) { return cluster.VM(ctx, key) }, patience, look).Should(And(HaveField("Migratable", BeTrue()), HaveField("Running()", BeTrue())))
+		Eventually(func() (vm.State, error) { return cluster.VM(ctx, key) }).Should(And(HaveField("Migratable", BeTrue()), HaveField("Running()", BeTrue())))
 		was, err := cluster.VM(ctx, key)
 		Expect(err).NotTo(HaveOccurred())
 
 		where := vmWhenAnswered(ctx, cluster, key)
 		wanted := patch(ctx, cluster, image.OS{}, scenario.Deployment)
 		roll(ctx, cluster)
-		Eventually(ends, 2*patience, look).WithContext(ctx).WithArguments(cluster, wanted).Should(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
+		Eventually(ends, 2*specs.Patience).WithContext(ctx).WithArguments(cluster, wanted).Should(And(HaveLen(2), HaveEach(infrav1.UpgradeSucceeded)))
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
 		Expect(cluster.VM(ctx, key)).To(And(HaveField("UID", Equal(was.UID)), HaveField("Running()", BeTrue())), "it was moved, and never stopped")
 		machines, err := cluster.PoolMachines(ctx, scenario.Deployment)
@@ -46,7 +47,7 @@ var _ = Describe("Virtual machines", func() {
 			Expect(where()).To(HaveKeyWithValue(machine.Name, And(Not(BeEmpty()), Not(Equal(machine.Status.NodeRef.Name)))),
 				"it had left the Node of Machine %s when Rancher was let drain that", machine.Name)
 		}
-	}, SpecTimeout(4*patience))
+	}, SpecTimeout(4*specs.Patience))
 })
 
 // vmWhenAnswered notes on which Node a virtual machine is when the pre-drain hook of each Machine is answered.

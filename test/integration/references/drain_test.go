@@ -33,11 +33,11 @@ var _ = Describe("A Machine whose deletion does not complete", func() {
 		By("patching the template while that Machine is drained")
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
-		Eventually(reference, patience, look).WithContext(ctx).ShouldNot(Equal(template))
-		Consistently(staying, calm, look).WithContext(ctx).Should(HaveLen(len(workers)))
+		Eventually(reference).WithContext(ctx).ShouldNot(Equal(template))
+		Consistently(staying, calm).WithContext(ctx).Should(HaveLen(len(workers)))
 
 		allow(ctx)
-		Eventually(cluster.Machines, patience, look).WithContext(ctx).Should(HaveLen(len(workers)))
+		Eventually(cluster.Machines).WithContext(ctx).Should(HaveLen(len(workers)))
 		reaches(ctx, wanted)
 	})
 })
@@ -67,7 +67,7 @@ func hire(ctx context.Context) *clusterv1.Machine {
 			}
 		}
 		return "", err
-	}, patience, look).WithContext(ctx).Should(Equal("Running"))
+	}).WithContext(ctx).Should(Equal("Running"))
 	return extra
 }
 
@@ -78,7 +78,7 @@ func dismiss(ctx context.Context, machine *clusterv1.Machine) {
 	_, err := cluster.Kubectl(ctx, "--namespace", machine.Namespace, "annotate", "machine", machine.Name, clusterv1.DeleteMachineAnnotation+"=")
 	Expect(err).NotTo(HaveOccurred())
 	scale(ctx, len(workers))
-	Eventually(staying, patience, look).WithContext(ctx).Should(HaveLen(len(workers)))
+	Eventually(staying).WithContext(ctx).Should(HaveLen(len(workers)))
 }
 
 // staying are the Machines that are not being deleted.
@@ -113,6 +113,6 @@ func occupy(ctx context.Context, node string) (allow func(ctx context.Context)) 
 	Eventually(func(ctx context.Context) (int32, error) {
 		err := cluster.Lab.WorkloadKube.Get(ctx, client.ObjectKeyFromObject(budget), budget)
 		return budget.Status.CurrentHealthy, err
-	}, patience, look).WithContext(ctx).Should(Equal(int32(1)))
+	}).WithContext(ctx).Should(Equal(int32(1)))
 	return allow
 }

@@ -38,7 +38,7 @@ var _ = Describe("The mark update-in-progress, removed from a Machine by hand (f
 		attempt, release := begin(ctx, template, wanted)
 		forget(ctx, attempt)
 		Expect(upToDate(ctx)).To(HaveKeyWithValue(attempt.Spec.HostName, "False/"+infrav1.UpgradeInProgressReason))
-		Eventually(machineOf, patience, look).WithContext(ctx).WithArguments(attempt).Should(marked)
+		Eventually(machineOf).WithContext(ctx).WithArguments(attempt).Should(marked)
 		release()
 		reaches(ctx, wanted)
 		for host, count := range upgrades() {
@@ -53,8 +53,8 @@ var _ = Describe("The mark update-in-progress, removed from a Machine by hand (f
 		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
 		forget(ctx, attempt)
-		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveKeyWithValue(attempt.Spec.HostName, "False/"+infrav1.HostRunsOtherOSReason))
-		Eventually(machineOf, patience, look).WithContext(ctx).WithArguments(attempt).Should(marked)
+		Eventually(upToDate).WithContext(ctx).Should(HaveKeyWithValue(attempt.Spec.HostName, "False/"+infrav1.HostRunsOtherOSReason))
+		Eventually(machineOf).WithContext(ctx).WithArguments(attempt).Should(marked)
 
 		By("continuing with a good image")
 		good := suite.Push(ctx, cluster, image.OS{})

@@ -60,10 +60,10 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 	// expectNoFight asserts that we wrote the reference once, and report that it was reverted.
 	expectNoFight := func(ctx context.Context, template string, since time.Time) {
 		GinkgoHelper()
-		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.ReferenceRevertedCondition).Should(HavePrefix(reverted))
-		Eventually(told, patience, look).WithContext(ctx).WithArguments(infrav1.EventReferenceReverted).
+		Eventually(conditionOf).WithContext(ctx).WithArguments(template, infrav1.ReferenceRevertedCondition).Should(HavePrefix(reverted))
+		Eventually(told).WithContext(ctx).WithArguments(infrav1.EventReferenceReverted).
 			Should(ContainElement(And(HavePrefix("MachineDeployment workers: "), ContainSubstring(template))))
-		Consistently(reference, calm, look).WithContext(ctx).Should(Equal(template))
+		Consistently(reference, calm).WithContext(ctx).Should(Equal(template))
 		Expect(referencesWritten(since)).To(Equal(1), "the reference is written once")
 		expectKept(ctx)
 	}
@@ -76,13 +76,13 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		expectNoFight(ctx, template, since)
 		release()
-		Eventually(upToDate, patience, look).WithContext(ctx).Should(ContainElement("False/"+infrav1.TemplateDiffersReason),
+		Eventually(upToDate).WithContext(ctx).Should(ContainElement("False/"+infrav1.TemplateDiffersReason),
 			"Cluster API takes these Machines for up to date")
 
 		gitops.commit(ctx, wanted)
 		reaches(ctx, wanted)
-		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.ReferenceRevertedCondition).Should(HavePrefix("False/"))
-		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveEach("True"))
+		Eventually(conditionOf).WithContext(ctx).WithArguments(template, infrav1.ReferenceRevertedCondition).Should(HavePrefix("False/"))
+		Eventually(upToDate).WithContext(ctx).Should(HaveEach("True"))
 	})
 
 	It("reverts it in the middle: one host is upgraded, the other reports that it is not (finding 9)", func(ctx SpecContext) {
@@ -93,8 +93,8 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 		gitops := keep(template)
 		expectNoFight(ctx, template, since)
 		release()
-		Eventually(madeFrom, patience, look).WithContext(ctx).Should(HaveEach(template))
-		Eventually(upToDate, patience, look).WithContext(ctx).Should(And(
+		Eventually(madeFrom).WithContext(ctx).Should(HaveEach(template))
+		Eventually(upToDate).WithContext(ctx).Should(And(
 			HaveKeyWithValue(first, "True"), ContainElement("False/"+infrav1.TemplateDiffersReason)))
 
 		before := upgrades()
@@ -102,7 +102,7 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 		reaches(ctx, wanted)
 		Expect(upgrades()).To(HaveKeyWithValue(first, before[first]), "nothing is done on the host that runs it")
 		Expect(referencesWritten(since)).To(Equal(1))
-		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveEach("True"))
+		Eventually(upToDate).WithContext(ctx).Should(HaveEach("True"))
 	})
 
 	It("reverts it at the end: all hosts stay upgraded (finding 9)", func(ctx SpecContext) {
@@ -113,9 +113,9 @@ var _ = Describe("A GitOps tool that keeps the reference of a patched template",
 		before := upgrades()
 		keep(template)
 		expectNoFight(ctx, template, since)
-		Eventually(madeFrom, patience, look).WithContext(ctx).Should(HaveEach(template))
+		Eventually(madeFrom).WithContext(ctx).Should(HaveEach(template))
 		reaches(ctx, wanted)
 		Expect(upgrades()).To(Equal(before), "the hosts run it already")
-		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveEach("True"))
+		Eventually(upToDate).WithContext(ctx).Should(HaveEach("True"))
 	})
 })

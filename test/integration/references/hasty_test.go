@@ -32,7 +32,7 @@ var _ = Describe("A template that is patched repeatedly", func() {
 			names[name] = true
 		}
 		Expect(names).To(HaveLen(3), "no name was used twice")
-		Eventually(clonesOf, patience, look).WithContext(ctx).WithArguments(template).Should(HaveLen(1))
+		Eventually(clonesOf).WithContext(ctx).WithArguments(template).Should(HaveLen(1))
 	})
 
 	It("upgrades the hosts to the last of ten patches, with one attempt per host at a time", func(ctx SpecContext) {
@@ -53,8 +53,8 @@ var _ = Describe("A template that is patched repeatedly", func() {
 		}
 		reaches(ctx, last)
 		Expect(active.most()).To(Equal(1), "attempts of a host that had not ended, at a time")
-		Eventually(clonesOf, patience, look).WithContext(ctx).WithArguments(template).Should(HaveLen(1))
-		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveEach("True"))
+		Eventually(clonesOf).WithContext(ctx).WithArguments(template).Should(HaveLen(1))
+		Eventually(upToDate).WithContext(ctx).Should(HaveEach("True"))
 	})
 })
 

@@ -141,7 +141,7 @@ func begin(ctx context.Context, template string, os image.Image) (attempt *infra
 	GinkgoHelper()
 	release = holdWriting()
 	Expect(cluster.PatchPool(ctx, template, os)).To(Succeed())
-	Eventually(attemptFor, patience, look).WithContext(ctx).WithArguments(os).Should(HaveField("Status.Step", "Reboot"))
+	Eventually(attemptFor).WithContext(ctx).WithArguments(os).Should(HaveField("Status.Step", "Reboot"))
 	attempt, err := attemptFor(ctx, os)
 	Expect(err).NotTo(HaveOccurred())
 	return attempt, release

@@ -30,9 +30,9 @@ var _ = Describe("A change that cannot be made in place", func() {
 		template := atRest(ctx)
 		Expect(cluster.ApplyManifest(ctx, "bootstrap-changed.yaml.tmpl")).To(Succeed())
 		bootstrapFrom(ctx, "workers-changed")
-		Eventually(told, patience, look).WithContext(ctx).WithArguments(infrav1.EventInPlaceRefused).
+		Eventually(told).WithContext(ctx).WithArguments(infrav1.EventInPlaceRefused).
 			Should(ContainElement(ContainSubstring("KubeadmConfigTemplate")))
-		Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(len(workers)))
+		Consistently(cluster.Machines, calm).WithContext(ctx).Should(HaveLen(len(workers)))
 		expectKept(ctx)
 
 		bootstrapFrom(ctx, scenario.Deployment)

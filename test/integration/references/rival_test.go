@@ -39,7 +39,7 @@ func newRival(ctx context.Context) (remove func(ctx context.Context)) {
 	Eventually(func(ctx context.Context) (bool, error) {
 		err := cluster.Lab.Kube.Get(ctx, client.ObjectKeyFromObject(rival), rival)
 		return conditions.IsTrue(rival, runtimev1.ExtensionConfigDiscoveredCondition), err
-	}, patience, look).WithContext(ctx).Should(BeTrue())
+	}).WithContext(ctx).Should(BeTrue())
 	return remove
 }
 
@@ -52,14 +52,14 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 		remove := newRival(ctx)
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
-		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(competes))
-		Consistently(reference, calm, look).WithContext(ctx).Should(Equal(template))
+		Eventually(conditionOf).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(competes))
+		Consistently(reference, calm).WithContext(ctx).Should(Equal(template))
 		Expect(madeFrom(ctx)).To(HaveEach(template))
 		Expect(clonesOf(ctx, template)).To(BeEmpty())
 
 		remove(ctx)
 		reaches(ctx, wanted)
-		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(unblocked))
+		Eventually(conditionOf).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(unblocked))
 	})
 
 	It("blocks a running rollout, which continues without it, however often the hook has failed (finding 12)", func(ctx SpecContext) {
@@ -67,11 +67,11 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		attempt, release := begin(ctx, template, wanted)
 		remove := newRival(ctx)
-		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(competes))
+		Eventually(conditionOf).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(competes))
 		Eventually(func(ctx context.Context) (string, error) {
 			machine, err := machineOf(ctx, attempt)
 			return conditions.GetReason(machine, clusterv1.MachineUpdatingCondition), err
-		}, patience, look).WithContext(ctx).Should(Equal(clusterv1.MachineInPlaceUpdateFailedReason))
+		}).WithContext(ctx).Should(Equal(clusterv1.MachineInPlaceUpdateFailedReason))
 
 		By("completing the upgrade of the host meanwhile, and touching no other")
 		release()
@@ -79,14 +79,14 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 		Expect(err).NotTo(HaveOccurred())
 		first := retried(ctx, attempt)
 		Expect(first).NotTo(BeEmpty())
-		Eventually(retried, patience, look).WithContext(ctx).WithArguments(attempt).ShouldNot(Equal(first), "the hook is called again and again")
+		Eventually(retried).WithContext(ctx).WithArguments(attempt).ShouldNot(Equal(first), "the hook is called again and again")
 		Expect(cluster.Attempts(ctx)).To(WithTransform(hostsOf(wanted), ConsistOf(attempt.Spec.HostName)))
 		expectKept(ctx)
 
 		remove(ctx)
 		reaches(ctx, wanted)
-		Eventually(conditionOf, patience, look).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(unblocked))
-		Eventually(retried, patience, look).WithContext(ctx).WithArguments(attempt).Should(BeEmpty())
+		Eventually(conditionOf).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(unblocked))
+		Eventually(retried).WithContext(ctx).WithArguments(attempt).Should(BeEmpty())
 	})
 })
 

@@ -22,12 +22,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
-const (
-	// patience is the timeout for what has to happen soon, calm is how long something must not happen.
-	patience = specs.Patience
-	calm     = 5 * time.Second
-	look     = 200 * time.Millisecond
-)
+// calm is how long something must not happen.
+const calm = 5 * time.Second
 
 // The suite has one cluster with two workers. Each spec begins with a template of a new name, with the
 // image that all hosts run.
@@ -53,13 +49,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	running = cluster.Image
 	workers, err = cluster.Identities(ctx)
 	Expect(err).NotTo(HaveOccurred())
-})
-
-var _ = suite.TellWhenFailed(func() *lab.Lab {
-	if cluster == nil {
-		return nil
-	}
-	return cluster.Lab
 })
 
 // written are all requests in the management cluster's audit log.
@@ -98,8 +87,8 @@ func expectKept(ctx context.Context) {
 func atRest(ctx context.Context) string {
 	GinkgoHelper()
 	name := newTemplate(ctx, running)
-	Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(name).Should(Succeed())
-	Eventually(madeFrom, patience, look).WithContext(ctx).Should(HaveEach(name))
+	Eventually(pointTo).WithContext(ctx).WithArguments(name).Should(Succeed())
+	Eventually(madeFrom).WithContext(ctx).Should(HaveEach(name))
 	Expect(cluster.AwaitImage(ctx, running)).To(Succeed())
 	return name
 }

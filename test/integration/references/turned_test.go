@@ -13,6 +13,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // Templates are rotated by hand at moments at which Cluster API deletes a Machine.
@@ -36,7 +37,7 @@ var _ = Describe("A reference that is changed at the wrong moment", func() {
 		}
 		Expect(denials).To(BeNumerically(">", 0), "the guard was asked at a wrong moment")
 		release()
-		Eventually(pointTo, patience, time.Second).WithContext(ctx).WithArguments(toGood).Should(Succeed())
+		Eventually(pointTo, specs.Patience, time.Second).WithContext(ctx).WithArguments(toGood).Should(Succeed())
 		reaches(ctx, good)
 	})
 
@@ -45,7 +46,7 @@ var _ = Describe("A reference that is changed at the wrong moment", func() {
 		var last image.Image
 		for range 3 {
 			last = suite.Push(ctx, cluster, image.OS{})
-			Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(newTemplate(ctx, last)).Should(Succeed())
+			Eventually(pointTo).WithContext(ctx).WithArguments(newTemplate(ctx, last)).Should(Succeed())
 		}
 		reaches(ctx, last)
 	})
@@ -58,10 +59,10 @@ var _ = Describe("A reference that is changed at the wrong moment", func() {
 		Expect(err).NotTo(HaveOccurred())
 
 		before := upgrades()
-		Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(original).Should(Succeed())
-		Eventually(madeFrom, patience, look).WithContext(ctx).Should(HaveEach(original))
+		Eventually(pointTo).WithContext(ctx).WithArguments(original).Should(Succeed())
+		Eventually(madeFrom).WithContext(ctx).Should(HaveEach(original))
 		reaches(ctx, former)
 		Expect(upgrades()).To(Equal(before), "the host that fell back runs the original image")
-		Eventually(upToDate, patience, look).WithContext(ctx).Should(HaveEach("True"))
+		Eventually(upToDate).WithContext(ctx).Should(HaveEach("True"))
 	})
 })

@@ -24,6 +24,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // mended is the failure message of these specs: they assert on what Cluster API does by itself, which is the only
@@ -63,7 +64,7 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 				last, count = time.Now(), now
 			}
 			return time.Since(last)
-		}, patience, look).Should(BeNumerically(">", longer), mended("RetryHook"))
+		}).Should(BeNumerically(">", longer), mended("RetryHook"))
 		Expect(count).To(BeNumerically(">", 1), "calls that failed")
 
 		remove(ctx)
@@ -82,15 +83,15 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 		restoreGuard := suite.WithoutGuard(ctx, cluster.Lab.Kube)
 		known := audit.Deleted(written(), "machines")
 		Expect(pointTo(ctx, toGood)).To(Succeed())
-		Eventually(hasTooMany, patience, "20ms").WithContext(ctx).WithArguments(toBad).Should(BeTrue())
+		Eventually(hasTooMany, specs.Patience, "20ms").WithContext(ctx).WithArguments(toBad).Should(BeTrue())
 		Expect(pointTo(ctx, toBad)).To(Succeed())
-		Eventually(func() []string { return audit.Deleted(written(), "machines") }, patience, look).ShouldNot(HaveLen(len(known)), mended("Judge and Pause"))
+		Eventually(func() []string { return audit.Deleted(written(), "machines") }).ShouldNot(HaveLen(len(known)), mended("Judge and Pause"))
 
 		restoreGuard(ctx)
-		Eventually(pointTo, patience, look).WithContext(ctx).WithArguments(toGood).Should(Succeed())
+		Eventually(pointTo).WithContext(ctx).WithArguments(toGood).Should(Succeed())
 		Expect(cluster.AwaitWorkers(ctx)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
-		Eventually(staying, patience, look).WithContext(ctx).Should(HaveLen(len(workers)))
+		Eventually(staying).WithContext(ctx).Should(HaveLen(len(workers)))
 		running, dismissed = good, append(dismissed, audit.Deleted(written(), "machines")...)
 		workers, err = cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())

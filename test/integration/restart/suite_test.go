@@ -44,5 +44,3 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(theLab.WorkloadKube.Create(ctx, suite.Web(webPods))).To(Succeed())
 	Expect(cluster.AwaitWeb(ctx)).To(Succeed())
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })

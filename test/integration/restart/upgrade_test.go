@@ -57,9 +57,9 @@ type stop struct {
 // await waits for the moment.
 func (s stop) await() {
 	GinkgoHelper()
-	Eventually(s.come, patience).Should(BeClosed(), func() string { return "the moment comes: " + s.where() })
+	Eventually(s.come, patience, 10*time.Millisecond).Should(BeClosed(), func() string { return "the moment comes: " + s.where() })
 	if s.held != nil {
-		Eventually(s.held, patience).Should(BeClosed(), func() string { return "the host is held: " + s.where() })
+		Eventually(s.held, patience, 10*time.Millisecond).Should(BeClosed(), func() string { return "the host is held: " + s.where() })
 	}
 }
 

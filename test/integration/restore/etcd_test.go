@@ -51,7 +51,7 @@ func pinned(ctx context.Context, node string) (release func(context.Context)) {
 		found := &appsv1.Deployment{}
 		err := theLab.WorkloadKube.Get(ctx, client.ObjectKeyFromObject(web), found)
 		return found.Status.ReadyReplicas, err
-	}, patience, look).WithContext(ctx).Should(BeEquivalentTo(1))
+	}).WithContext(ctx).Should(BeEquivalentTo(1))
 	return func(ctx context.Context) {
 		GinkgoHelper()
 		Expect(theLab.WorkloadKube.Delete(ctx, budget)).To(Succeed())
@@ -72,7 +72,7 @@ func attemptFor(ctx context.Context, wanted image.Image) (infrav1.ElementalHostU
 func expectUpgraded(ctx context.Context, worker scenario.Identity, wanted image.Image) {
 	GinkgoHelper()
 	Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
-	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(worker).Should(Equal(scenario.Clean))
+	Eventually(cluster.Marks).WithContext(ctx).WithArguments(worker).Should(Equal(scenario.Clean))
 }
 
 // changes are what was done to a host's OS.
@@ -95,7 +95,7 @@ var _ = It("A host that a restored etcd had triggered, two images ago, is draine
 	inBackup := suite.Push(ctx, cluster, image.OS{})
 	held := suite.HoldHost(host, infrav1.HostUpgradeApplying)
 	Expect(cluster.PatchImage(ctx, inBackup)).To(Succeed())
-	Eventually(held.Came(string(infrav1.HostUpgradeApplying)), patience).Should(BeClosed())
+	Eventually(held.Came(string(infrav1.HostUpgradeApplying))).Should(BeClosed())
 	backup := filepath.Join(GinkgoT().TempDir(), "etcd")
 	Expect(theLab.Management.Backup(backup)).To(Succeed())
 	held.Release(string(infrav1.HostUpgradeApplying))
@@ -110,7 +110,7 @@ var _ = It("A host that a restored etcd had triggered, two images ago, is draine
 
 	By("restoring the backup: the host is not drained, and is not rebooted")
 	Expect(theLab.Restore(ctx, backup)).To(Succeed())
-	Eventually(attemptFor, patience, look).WithContext(ctx).WithArguments(inBackup).Should(And(
+	Eventually(attemptFor).WithContext(ctx).WithArguments(inBackup).Should(And(
 		HaveField("Status.Step", "Drain"), HaveField("Status.Message", ContainSubstring("PodDisruptionBudget default/pinned")),
 	), func() string { return "the attempt goes back to the drain" })
 	Expect(cluster.Marks(ctx, worker)).To(And(HaveField("Unschedulable", BeTrue()), HaveField("Label", BeEmpty())), "the trigger is taken back")

@@ -6,7 +6,6 @@ package restore_test
 import (
 	"path/filepath"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,12 +14,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
-)
-
-const (
-	// patience is the timeout for what has to happen soon.
-	patience = specs.Patience
-	look     = 100 * time.Millisecond
 )
 
 var (
@@ -41,5 +34,3 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Workers: 1, Spare: 1})
 	suite.AddNode(ctx, cluster)
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })

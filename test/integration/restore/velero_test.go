@@ -134,18 +134,18 @@ var _ = It("A Cluster that Velero has restored in a new management cluster keeps
 		Expect(client.IgnoreAlreadyExists(theLab.Kube.Create(ctx, restoredByVelero(backup[i])))).To(Succeed(), backup[i].GetKind()+" "+backup[i].GetName())
 	}
 	Expect(theLab.InitializeControlPlane(ctx, cluster.Namespace(), controlPlaneOf(backup))).To(Succeed(), "as its provider would")
-	Eventually(reported, patience, look).WithContext(ctx).Should(BeTrue(), "all hosts report their status again")
+	Eventually(reported).WithContext(ctx).Should(BeTrue(), "all hosts report their status again")
 
 	By("letting Cluster API adopt what has lost its owners")
 	setPaused(ctx, false)
-	Eventually(orphans, patience, look).WithContext(ctx).Should(BeEmpty())
+	Eventually(orphans).WithContext(ctx).Should(BeEmpty())
 	Eventually(func(ctx context.Context) ([]scenario.Identity, error) {
 		found, err := cluster.Identities(ctx)
 		for i := range found {
 			found[i] = withoutUID(found[i])
 		}
 		return found, err
-	}, patience, look).WithContext(ctx).Should(ConsistOf(withoutUID(before[0])), "Node, provider ID and ElementalMachine are the same, and there is no other Machine")
+	}).WithContext(ctx).Should(ConsistOf(withoutUID(before[0])), "Node, provider ID and ElementalMachine are the same, and there is no other Machine")
 	Expect(resets()).To(Equal(wiped), "no host is wiped")
 	Expect(host.Boots()).To(HaveLen(boots), "the host is not rebooted")
 

@@ -36,17 +36,17 @@ var _ = Describe("CAPRKE2 by itself", Ordered, func() {
 		Expect(at).To(BeNumerically(">=", 0), "the host of Machine "+down)
 		host := theLab.Host(hosts[at].Name)
 		Expect(host.PowerOff(ctx)).To(Succeed())
-		Eventually(unhealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(ConsistOf(down))
+		Eventually(unhealthy).WithContext(ctx).WithArguments(cluster).Should(ConsistOf(down))
 
 		By("pointing it to another template without the guard")
 		restoreGuard := suite.WithoutGuard(ctx, theLab.Kube)
 		refused := suite.RefusedFromNow(theLab)
 		Expect(cluster.CopyControlPlaneTemplate(ctx, "by-hand", suite.Push(ctx, cluster, image.OS{}))).To(Succeed())
-		Eventually(cluster.PointControlPlane, patience, look).WithContext(ctx).WithArguments("by-hand").Should(Succeed())
-		Eventually(refused, patience, look).Should(And(Not(BeEmpty()), HaveEach(cluster.Namespace()+"/"+down)),
+		Eventually(cluster.PointControlPlane).WithContext(ctx).WithArguments("by-hand").Should(Succeed())
+		Eventually(refused).Should(And(Not(BeEmpty()), HaveEach(cluster.Namespace()+"/"+down)),
 			"CAPRKE2 does not behave so any more: see judgeControlPlane and WaitForControlPlane in internal/capiworkaround")
 
-		Eventually(cluster.PointControlPlane, patience, look).WithContext(ctx).WithArguments(scenario.ControlPlaneTemplate).Should(Succeed())
+		Eventually(cluster.PointControlPlane).WithContext(ctx).WithArguments(scenario.ControlPlaneTemplate).Should(Succeed())
 		restoreGuard(ctx)
 		Expect(host.PowerOn(ctx)).To(Succeed())
 		Expect(cluster.Identities(ctx)).To(Equal(kept))

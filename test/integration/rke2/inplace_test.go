@@ -54,7 +54,7 @@ var _ = Describe("An RKE2ControlPlane of three", Ordered, func() {
 		Expect(cluster.PatchControlPlaneImage(ctx, bad)).To(Succeed())
 		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
-		Consistently(cluster.Attempts, calm, look).WithContext(ctx).ShouldNot(ContainElement(
+		Consistently(cluster.Attempts, calm).WithContext(ctx).ShouldNot(ContainElement(
 			And(HaveField("Spec.ImageURI", bad.URI()), HaveField("Spec.HostName", Not(Equal(attempt.Spec.HostName))))), "no other host is touched")
 
 		good := suite.Push(ctx, cluster, image.OS{})
@@ -70,9 +70,9 @@ var _ = Describe("An RKE2ControlPlane of three", Ordered, func() {
 		Expect(cluster.PatchControlPlane(ctx, surge("1"))).To(Succeed())
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
+		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
 			Equal(said{"True", infrav1.UnsupportedControlPlaneReason, "RKE2ControlPlane control-plane has spec.rolloutStrategy.rollingUpdate.maxSurge 1: set maxSurge 0"}))
-		Consistently(cluster.ControlPlaneReference, calm, look).WithContext(ctx).Should(Equal(former))
+		Consistently(cluster.ControlPlaneReference, calm).WithContext(ctx).Should(Equal(former))
 
 		By("pointing it elsewhere by hand")
 		Expect(cluster.CopyControlPlaneTemplate(ctx, "by-hand", wanted)).To(Succeed())
@@ -88,17 +88,17 @@ var _ = Describe("An RKE2ControlPlane of three", Ordered, func() {
 		former, err := cluster.ControlPlaneReference(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(host.PowerOff(ctx)).To(Succeed())
-		Eventually(unhealthy, patience, look).WithContext(ctx).WithArguments(cluster).Should(HaveLen(1), "CAPRKE2 sees it")
+		Eventually(unhealthy).WithContext(ctx).WithArguments(cluster).Should(HaveLen(1), "CAPRKE2 sees it")
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).NotTo(Succeed())
 
 		By("waiving the preflight checks, so that only the wait for a quiet point holds it")
 		waive(ctx, cluster, `["NodeReady","OtherNodes","ControlPlaneQuorum"]`)
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.ReferencesUpdatedCondition).Should(And(
+		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.ReferencesUpdatedCondition).Should(And(
 			HaveField("Reason", infrav1.WaitingForQuietPointReason),
 			HaveField("Message", ContainSubstring("RKE2ControlPlane deletes such a Machine instead of updating it"))))
-		Consistently(cluster.ControlPlaneReference, calm, look).WithContext(ctx).Should(Equal(former))
+		Consistently(cluster.ControlPlaneReference, calm).WithContext(ctx).Should(Equal(former))
 
 		waive(ctx, cluster, "null")
 		Expect(host.PowerOn(ctx)).To(Succeed())

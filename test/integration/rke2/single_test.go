@@ -41,16 +41,16 @@ var _ = Describe("An RKE2ControlPlane of one", Ordered, func() {
 
 	rolledOut := func(ctx context.Context) {
 		GinkgoHelper()
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolledOutCondition).Should(HaveField("Status", "True"))
+		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.RolledOutCondition).Should(HaveField("Status", "True"))
 	}
 
 	It("is refused with driver ClusterAPI, before anything changes", func(ctx SpecContext) {
 		Expect(cluster.PatchUpgradeOption(ctx, `{"driver":"ClusterAPI"}`)).To(Succeed())
 		Expect(cluster.PatchControlPlaneImage(ctx, suite.Push(ctx, cluster, image.OS{}))).To(Succeed())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(And(
+		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(And(
 			HaveField("Reason", infrav1.UnsupportedControlPlaneReason),
 			HaveField("Message", HavePrefix("RKE2ControlPlane control-plane has spec.replicas 1 and cannot be updated in place, because CAPRKE2 deletes a Machine"))))
-		Consistently(cluster.Attempts, calm, look).WithContext(ctx).Should(BeEmpty())
+		Consistently(cluster.Attempts, calm).WithContext(ctx).Should(BeEmpty())
 	})
 
 	It("waits for consent to the loss of its quorum, and is upgraded without Cluster API", func(ctx SpecContext) {
@@ -62,7 +62,7 @@ var _ = Describe("An RKE2ControlPlane of one", Ordered, func() {
 		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
 
 		By("changing the control plane while its host reboots")
-		Eventually(cluster.Attempts, patience, look).WithContext(ctx).Should(ContainElement(HaveField("Status.Step", Or(Equal("Reboot"), Equal("Assess")))))
+		Eventually(cluster.Attempts).WithContext(ctx).Should(ContainElement(HaveField("Status.Step", Or(Equal("Reboot"), Equal("Assess")))))
 		Expect(cluster.PatchControlPlane(ctx, `{"version":"v1.36.4+rke2r1"}`)).To(MatchError(ContainSubstring("the spec cannot be changed now")))
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
 		rolledOut(ctx)
@@ -74,7 +74,7 @@ var _ = Describe("An RKE2ControlPlane of one", Ordered, func() {
 		Expect(cluster.PatchControlPlaneImage(ctx, bad)).To(Succeed())
 		_, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(says, patience, look).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).
+		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).
 			Should(HaveField("Reason", infrav1.AttemptNotSucceededReason))
 
 		good := suite.Push(ctx, cluster, image.OS{})
@@ -91,14 +91,14 @@ var _ = Describe("An RKE2ControlPlane of one", Ordered, func() {
 		deletionsRefused := suite.RefusedFromNow(theLab)
 		By("raising its version, about which CAPRKE2 asks whether it can be updated in place")
 		Expect(cluster.PatchControlPlane(ctx, `{"version":"v1.36.4+rke2r1"}`)).To(Succeed())
-		Eventually(cluster.Kubectl, patience, look).WithContext(ctx).
+		Eventually(cluster.Kubectl).WithContext(ctx).
 			WithArguments("--namespace", cluster.Namespace(), "get", "events", "--field-selector", "reason=InPlaceUpdateRefused").
 			Should(ContainSubstring("changes Machine spec.version as well"))
 		Expect(deletionsRefused()).To(BeEmpty())
 
 		By("taking away the extension, without which it asks nobody")
 		restore := withoutExtension(ctx)
-		Eventually(deletionsRefused, patience, look).ShouldNot(BeEmpty(), "CAPRKE2 tries to delete the Machine")
+		Eventually(deletionsRefused).ShouldNot(BeEmpty(), "CAPRKE2 tries to delete the Machine")
 		Expect(cluster.PatchControlPlane(ctx, `{"version":"v1.36.3+rke2r1"}`)).To(Succeed())
 		restore(ctx)
 	})

@@ -9,22 +9,16 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/rke2"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
-const (
-	// patience is the timeout for what has to happen soon, calm is how long something must not happen.
-	patience = specs.Patience
-	calm     = 8 * time.Second
-	look     = 200 * time.Millisecond
-)
+// calm is how long something must not happen.
+const calm = 8 * time.Second
 
 // theLab is shared by all specs.
 var theLab *lab.Lab
@@ -38,15 +32,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Skip("CAPRKE2 is not there: set " + rke2.DirEnv + " as in docs/testing.md")
 	}
 	theLab = suite.StartLab(ctx, lab.Options{RKE2: true})
+	suite.KeepsMachines(theLab)
 })
-
-var _ = AfterSuite(func() {
-	if theLab != nil {
-		Expect(audit.Deleted(suite.Audit(theLab.Management), "machines")).To(BeEmpty(), "no Machine was ever deleted")
-	}
-})
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 // said is a condition of the control plane's template.
 type said struct{ Status, Reason, Message string }

@@ -6,6 +6,7 @@ package rollout_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -20,6 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // rounds is how often a rollout is superseded. Without capiworkaround.Pause, about one in seventy lost a Machine.
@@ -45,11 +47,11 @@ var _ = Describe("A template that is patched repeatedly", Ordered, func() {
 		for round := range rounds {
 			former := reference(ctx, cluster)
 			note(ctx, cluster, round)
-			Eventually(reference, patience, look).WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(former), "round %d", round)
-			Eventually(isBetween, patience, "20ms").WithContext(ctx).WithArguments(cluster).Should(BeTrue(), "round %d", round)
+			Eventually(reference).WithContext(ctx).WithArguments(cluster).ShouldNot(Equal(former), "round %d", round)
+			Eventually(isBetween, specs.Patience, "20ms").WithContext(ctx).WithArguments(cluster).Should(BeTrue(), "round %d", round)
 		}
 
-		Eventually(behind, patience, look).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
+		Eventually(behind).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
 		Expect(cluster.AwaitImage(ctx, cluster.Image)).To(Succeed())
 		expectKept(ctx, cluster, before)
 		Expect(upgradesOf(cluster.Lab.Hosts()[0])).To(BeZero(), "all of this was about an image that all hosts run")
@@ -62,11 +64,11 @@ var _ = Describe("A template that is patched repeatedly", Ordered, func() {
 		for round := range pauses {
 			moves := watchMoves(ctx, cluster)
 			note(ctx, cluster, rounds+round)
-			Eventually(moves, patience).Should(BeClosed(), "round %d", round)
-			Eventually(setPaused, patience, look).WithContext(ctx).WithArguments(cluster, true).Should(Succeed(), "round %d", round)
-			Consistently(cluster.Identities, "3s", look).WithContext(ctx).Should(Equal(before), "round %d", round)
+			Eventually(moves).WithPolling(10*time.Millisecond).Should(BeClosed(), "round %d", round)
+			Eventually(setPaused).WithContext(ctx).WithArguments(cluster, true).Should(Succeed(), "round %d", round)
+			Consistently(cluster.Identities, "3s").WithContext(ctx).Should(Equal(before), "round %d", round)
 			Expect(setPaused(ctx, cluster, false)).To(Succeed())
-			Eventually(behind, patience, look).WithContext(ctx).WithArguments(cluster).Should(BeEmpty(), "round %d", round)
+			Eventually(behind).WithContext(ctx).WithArguments(cluster).Should(BeEmpty(), "round %d", round)
 		}
 		Expect(cluster.AwaitImage(ctx, cluster.Image)).To(Succeed())
 		expectKept(ctx, cluster, before)

@@ -30,9 +30,9 @@ var _ = Describe("Where the preconditions for in-place updates are not met", fun
 
 			Expect(cluster.PatchImage(ctx, push(ctx, cluster, "v2", image.OS{}))).To(Succeed())
 
-			Eventually(blocked, patience, look).WithContext(ctx).WithArguments(cluster).Should(And(
+			Eventually(blocked).WithContext(ctx).WithArguments(cluster).Should(And(
 				HaveField("Reason", reason), HaveField("Message", ContainSubstring(remedy))))
-			Consistently(cluster.Machines, calm, look).WithContext(ctx).Should(HaveLen(1))
+			Consistently(cluster.Machines, calm).WithContext(ctx).Should(HaveLen(1))
 			Expect(deployment(ctx, cluster).Spec.Template.Spec.InfrastructureRef).To(Equal(reference))
 			expectKept(ctx, cluster, before)
 		},

@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var _ = Describe("A host whose first OS does not boot", func() {
@@ -35,7 +36,7 @@ var _ = Describe("A host whose first OS does not boot", func() {
 			GinkgoHelper()
 			Eventually(func() (*infrav1.ElementalHost, error) {
 				return host, cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: cluster.HostName(2)}, host)
-			}, patience, look).Should(And(HaveField("Status.Upgrade.Digest", os.PlatformDigest), HaveField("Status.Upgrade.Phase", infrav1.HostUpgradeRolledBack)))
+			}).Should(And(HaveField("Status.Upgrade.Digest", os.PlatformDigest), HaveField("Status.Upgrade.Phase", infrav1.HostUpgradeRolledBack)))
 		}
 		fellBackFrom(bad)
 		before, err := cluster.PoolMachines(ctx, pool)
@@ -48,8 +49,8 @@ var _ = Describe("A host whose first OS does not boot", func() {
 		set := &clusterv1.MachineSet{}
 		Eventually(func() (*clusterv1.MachineSet, error) {
 			return set, cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: before[0].Labels[clusterv1.MachineSetNameLabel]}, set)
-		}, patience, look).Should(HaveField("Spec.Replicas", HaveValue(BeZero())))
-		Consistently(func() ([]clusterv1.Machine, error) { return cluster.PoolMachines(ctx, pool) }, calm, look).Should(HaveExactElements(
+		}).Should(HaveField("Spec.Replicas", HaveValue(BeZero())))
+		Consistently(func() ([]clusterv1.Machine, error) { return cluster.PoolMachines(ctx, pool) }, calm).Should(HaveExactElements(
 			HaveField("Labels", HaveKeyWithValue(clusterv1.MachineSetNameLabel, set.Name))),
 			"Cluster API does not behave so any more: remove FailsFirstOS from internal/capiworkaround")
 
@@ -57,7 +58,7 @@ var _ = Describe("A host whose first OS does not boot", func() {
 		suite.PauseElementalMachine(ctx, cluster, before[0].Name, false)
 		fellBackFrom(alsoBad)
 		Expect(cluster.PatchPool(ctx, pool, good)).To(Succeed())
-		Eventually(func() ([]clusterv1.Machine, error) { return cluster.PoolMachines(ctx, pool) }, 2*patience, look).Should(HaveExactElements(And(
+		Eventually(func() ([]clusterv1.Machine, error) { return cluster.PoolMachines(ctx, pool) }, 2*specs.Patience).Should(HaveExactElements(And(
 			HaveField("UID", before[0].UID), HaveField("Status.NodeRef.Name", host.Name),
 			HaveField("Status.NodeInfo.OSImage", "Elemental OS "+good.Tag),
 		)))

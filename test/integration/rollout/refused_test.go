@@ -14,6 +14,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // That it is refused by default is tested in package references.
@@ -46,6 +47,6 @@ var _ = Describe("A change that cannot be made in place", func() {
 				return fmt.Errorf("the new Machine is %s", machines[0].Status.Phase)
 			}
 			return nil
-		}, 2*patience, look).WithContext(ctx).Should(Succeed())
+		}, 2*specs.Patience).WithContext(ctx).Should(Succeed())
 	})
 })

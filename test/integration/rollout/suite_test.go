@@ -19,13 +19,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
-const (
-	// patience is the timeout for what has to happen soon, calm is how long something must not
-	// happen.
-	patience = specs.Patience
-	calm     = 8 * time.Second
-	look     = 200 * time.Millisecond
-)
+// calm is how long something must not happen.
+const calm = 8 * time.Second
 
 func TestRollout(t *testing.T) {
 	specs.Run(t, "Rollout")

@@ -5,6 +5,7 @@ package rollout_test
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -61,7 +62,7 @@ var _ = Describe("A template that is patched twice", Ordered, func() {
 				return true
 			}, client.InNamespace(cluster.Namespace()))
 			first()
-			Eventually(pointed, patience).Should(BeClosed())
+			Eventually(pointed).WithPolling(10 * time.Millisecond).Should(BeClosed())
 		}),
 	)
 })

@@ -73,12 +73,12 @@ var _ = Describe("A patched template", Ordered, func() {
 			var err error
 			node, err = nodeWithoutSlot(ctx, cluster)
 			return node, err
-		}, patience, look).WithContext(ctx).ShouldNot(BeEmpty())
+		}).WithContext(ctx).ShouldNot(BeEmpty())
 		setCordon(ctx, cluster, "cordon", node)
 		held.Release(infrav1.HostUpgradeApplying)
-		Eventually(attemptOn, patience, look).WithContext(ctx).WithArguments(cluster, node, wanted).
+		Eventually(attemptOn).WithContext(ctx).WithArguments(cluster, node, wanted).
 			Should(HaveField("Status.Message", ContainSubstring("Node/"+node+": was cordoned by someone else")))
-		Consistently(cordonedNodes, calm, look).WithContext(ctx).WithArguments(cluster).Should(ContainElement(node))
+		Consistently(cordonedNodes, calm).WithContext(ctx).WithArguments(cluster).Should(ContainElement(node))
 		Expect(upgradesOf(cluster.Lab.Host(node))).To(Equal(1), "the host is not touched")
 
 		setCordon(ctx, cluster, "uncordon", node)
@@ -96,7 +96,7 @@ var _ = Describe("A patched template", Ordered, func() {
 
 		By("quarantining the digest and touching no other host")
 		Expect(quarantine(ctx, cluster)).To(HaveKeyWithValue(bad.PlatformDigest, attempt.Spec.HostName))
-		Consistently(digests, calm, look).WithContext(ctx).WithArguments(cluster).Should(Equal(former))
+		Consistently(digests, calm).WithContext(ctx).WithArguments(cluster).Should(Equal(former))
 		Expect(cordonedNodes(ctx, cluster)).To(BeEmpty(), "the former OS is good: its node serves again")
 
 		By("patching a good image")

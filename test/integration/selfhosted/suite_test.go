@@ -5,7 +5,6 @@ package selfhosted_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,12 +14,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
-)
-
-const (
-	// patience is the timeout for a reboot with all that comes back after it.
-	patience = specs.Patience
-	look     = 200 * time.Millisecond
 )
 
 var (
@@ -54,5 +47,3 @@ var _ = AfterSuite(func() {
 	Expect(audit.Cordons(events)).To(BeEmpty(), "the only Node is not cordoned: what runs on it has nowhere else to go")
 	Expect(audit.Evictions(events)).To(BeEmpty(), "and nothing is drained from it")
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })

@@ -34,7 +34,7 @@ var _ = Describe("A cluster of one node that manages itself", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(attempt.Status.Preflight).To(ContainElement(HaveField("Message", ContainSubstring("all that runs on it is down until its host has rebooted"))))
 		held.Release(string(infrav1.HostUpgradeApplying))
-		Eventually(hostSays, patience, look).WithContext(ctx).Should(And(
+		Eventually(hostSays).WithContext(ctx).Should(And(
 			HaveField("Phase", infrav1.HostUpgradeRebooting), HaveField("Message", ContainSubstring("reports as soon as it reaches it again")),
 		), "the last report before the reboot")
 		held.Release(string(infrav1.HostUpgradeRebooting))
@@ -59,7 +59,7 @@ var _ = Describe("A cluster of one node that manages itself", Ordered, func() {
 		host := theLab.Host(node.Node)
 		held := suite.HoldHost(host, infrav1.HostUpgradeApplying)
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
-		Eventually(held.Came(string(infrav1.HostUpgradeApplying)), patience).Should(BeClosed())
+		Eventually(held.Came(string(infrav1.HostUpgradeApplying))).Should(BeClosed())
 		Expect(host.PowerOff(ctx)).To(Succeed())
 		Expect(held.Close()).To(Succeed())
 		Expect(theLab.Outages()).To(HaveLen(before.outages+1), "everything was killed with the host")
@@ -88,10 +88,10 @@ var _ = Describe("A cluster of one node that manages itself", Ordered, func() {
 	It("falls back from a bad image without its API, reports it, and continues with the next good one", func(ctx SpecContext) {
 		bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
 		Expect(cluster.PatchControlPlaneImage(ctx, bad)).To(Succeed())
-		Eventually(ends, patience, look).WithContext(ctx).WithArguments(bad).Should(ConsistOf(infrav1.UpgradeRolledBack))
-		Eventually(cluster.TemplateCondition, patience, look).WithContext(ctx).WithArguments(scenario.ControlPlaneTemplate, infrav1.RolloutBlockedCondition).
+		Eventually(ends).WithContext(ctx).WithArguments(bad).Should(ConsistOf(infrav1.UpgradeRolledBack))
+		Eventually(cluster.TemplateCondition).WithContext(ctx).WithArguments(scenario.ControlPlaneTemplate, infrav1.RolloutBlockedCondition).
 			Should(HaveField("Reason", infrav1.AttemptNotSucceededReason))
-		Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(node).Should(Equal(scenario.Clean))
+		Eventually(cluster.Marks).WithContext(ctx).WithArguments(node).Should(Equal(scenario.Clean))
 		Expect(count().since(before)).To(Equal(counts{outages: 1, triggers: 1, boots: 2}), "it was away in both boots")
 
 		good := suite.Push(ctx, cluster, image.OS{})
@@ -120,11 +120,11 @@ func (c counts) since(then counts) counts {
 // expectSucceeded waits until the node runs the image, and asserts that one attempt has brought it there, for which its API was no error.
 func expectSucceeded(ctx context.Context, wanted image.Image) {
 	GinkgoHelper()
-	Eventually(ends, patience, look).WithContext(ctx).WithArguments(wanted).Should(ConsistOf(infrav1.UpgradeSucceeded))
-	Eventually(cluster.TemplateCondition, patience, look).WithContext(ctx).WithArguments(scenario.ControlPlaneTemplate, infrav1.RolledOutCondition).
+	Eventually(ends).WithContext(ctx).WithArguments(wanted).Should(ConsistOf(infrav1.UpgradeSucceeded))
+	Eventually(cluster.TemplateCondition).WithContext(ctx).WithArguments(scenario.ControlPlaneTemplate, infrav1.RolledOutCondition).
 		Should(HaveField("Reason", infrav1.RolledOutReason))
-	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(node).Should(Equal(scenario.Clean))
-	Eventually(hostSays, patience, look).WithContext(ctx).Should(BeNil(), "the host has forgotten the attempt")
+	Eventually(cluster.Marks).WithContext(ctx).WithArguments(node).Should(Equal(scenario.Clean))
+	Eventually(hostSays).WithContext(ctx).Should(BeNil(), "the host has forgotten the attempt")
 	Expect(cluster.Identities(ctx)).To(Equal([]scenario.Identity{node}))
 	outages := theLab.Outages()
 	last := outages[len(outages)-1]

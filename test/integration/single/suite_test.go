@@ -26,7 +26,6 @@ import (
 
 const (
 	patience = specs.Patience
-	look     = 200 * time.Millisecond
 	// calm is how long something must not happen.
 	calm = 6 * time.Second
 
@@ -42,7 +41,6 @@ var (
 )
 
 func TestSingle(t *testing.T) {
-	SetDefaultEventuallyPollingInterval(look)
 	specs.Run(t, "Single Node")
 }
 
@@ -64,13 +62,6 @@ var _ = AfterSuite(func() {
 	Expect(audit.Cordons(events)).To(BeEmpty(), "the only Node of a cluster is never cordoned")
 	Expect(audit.Evictions(events)).To(BeEmpty(), "and nothing is evicted from it")
 	Expect(audit.Deleted(suite.Audit(cluster.Lab.Management), "machines")).To(BeEmpty())
-})
-
-var _ = suite.TellWhenFailed(func() *lab.Lab {
-	if cluster == nil {
-		return nil
-	}
-	return cluster.Lab
 })
 
 // guest is a virtual machine, and how it was before.

@@ -24,7 +24,6 @@ const (
 	// patience is the timeout for what has to happen, calm is how long something must not happen.
 	patience = specs.Patience
 	calm     = 5 * time.Second
-	look     = 100 * time.Millisecond
 )
 
 // The suite has one cluster with three workers, with Longhorn and KubeVirt.
@@ -35,7 +34,6 @@ var (
 )
 
 func TestStorage(t *testing.T) {
-	SetDefaultEventuallyPollingInterval(look)
 	SetDefaultConsistentlyDuration(calm)
 	specs.Run(t, "Storage")
 }
@@ -57,8 +55,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		<-done
 	})
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 var _ = ReportAfterEach(func(report SpecReport) {
 	if report.Failed() && longhorn != nil {

@@ -38,5 +38,3 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	small = suite.NewCluster(ctx, theLab, scenario.Options{Name: "small", Workers: 1, Spare: 1})
 	suite.AddNode(ctx, small)
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })

@@ -16,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
@@ -23,7 +24,6 @@ import (
 const (
 	// patience is for the operator to deploy or upgrade everything on a busy machine.
 	patience = specs.Patience
-	look     = 200 * time.Millisecond
 	// calm is how long something must not happen.
 	calm = 20 * time.Second
 
@@ -37,7 +37,6 @@ var (
 )
 
 func TestVirtOperator(t *testing.T) {
-	SetDefaultEventuallyPollingInterval(look)
 	specs.Run(t, "virt-operator")
 }
 
@@ -47,27 +46,17 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	if missing := kubevirt.Missing(filepath.Join(root, "bin", "tools")); missing != "" {
 		Skip(missing)
 	}
-	theLab, err = lab.Start(ctx, lab.Options{WithoutProvider: true, VirtOperator: true, Progress: GinkgoWriter})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(theLab.Stop)
+	theLab = suite.StartLab(ctx, lab.Options{WithoutProvider: true, VirtOperator: true})
 	for _, name := range []string{nodeOne, nodeTwo} {
 		kubelet, err := theLab.NodeOf(theLab.Workload, name)
 		Expect(err).NotTo(HaveOccurred())
 		nodes[name] = &node{name: name, kubelet: kubelet}
+		DeferCleanup(nodes[name].cutOff)
 	}
 	nodes[nodeOne].switchOn("boot-1")
 	// The control plane of KubeVirt is on the first node, which stays up.
 	Expect(theLab.KubeVirt.AwaitDeployed(ctx, kubevirt.Version)).To(Succeed())
 	nodes[nodeTwo].switchOn("boot-1")
-})
-
-var _ = AfterSuite(func() {
-	for _, each := range nodes {
-		each.cutOff()
-	}
-	if theLab != nil {
-		Expect(theLab.Err()).NotTo(HaveOccurred(), "no process died by itself")
-	}
 })
 
 // node is a host whose kubelet a spec simulates.

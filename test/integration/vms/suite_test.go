@@ -26,7 +26,6 @@ import (
 
 const (
 	patience = specs.Patience
-	look     = 200 * time.Millisecond
 	// calm is how long something must not happen.
 	calm = 6 * time.Second
 
@@ -37,26 +36,11 @@ const (
 var cluster *scenario.Cluster
 
 func TestVMs(t *testing.T) {
-	SetDefaultEventuallyPollingInterval(look)
 	specs.Run(t, "Virtual Machines")
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	cluster = suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{KubeVirt: true, WorkloadAccount: true}), scenario.Options{})
-})
-
-var _ = suite.TellWhenFailed(func() *lab.Lab {
-	if cluster == nil {
-		return nil
-	}
-	return cluster.Lab
-})
-
-var _ = ReportAfterEach(func(ctx SpecContext, report SpecReport) {
-	if report.Failed() && cluster != nil {
-		said, err := cluster.Lab.WorkloadKubectl(ctx, "get", "--all-namespaces", "virtualmachines,virtualmachineinstances,virtualmachineinstancemigrations", "--output", "yaml")
-		GinkgoWriter.Println(said, err)
-	}
 })
 
 // guest is a virtual machine, and how it was before.

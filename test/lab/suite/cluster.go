@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +27,7 @@ func NewCluster(ctx context.Context, l *lab.Lab, options scenario.Options) *scen
 	cluster := scenario.New(l, options)
 	cluster.Told = func(command string) { GinkgoWriter.Println("$", command) }
 	err := cluster.Create(ctx)
-	if err != nil {
+	if err != nil && CurrentSpecReport().LeafNodeType != types.NodeTypeIt { // after a spec that fails, the state is printed anyway
 		Tell(ctx, l)
 	}
 	Expect(err).NotTo(HaveOccurred())

@@ -5,6 +5,8 @@ package suite
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,17 +16,57 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
+// Intervals at which the specs of a lab poll where they name none: what happens there takes seconds, and each poll is work for
+// the machine that the lab shares.
+const (
+	pollingInterval     = 200 * time.Millisecond
+	consistencyInterval = 50 * time.Millisecond
+)
+
+// running are the labs that StartLab has started, and that still run; told is whether their state was printed since a spec has failed.
+var (
+	running []*lab.Lab
+	told    bool
+)
+
+// A spec that fails prints the state of the labs before it cleans up, or else when it has.
+var (
+	_ = JustAfterEach(func(ctx SpecContext) { tellOnce(ctx, CurrentSpecReport()) })
+	_ = ReportAfterEach(func(ctx SpecContext, report SpecReport) {
+		tellOnce(ctx, report)
+		told = false
+	})
+)
+
+func tellOnce(ctx context.Context, of SpecReport) {
+	if told || !of.Failed() {
+		return
+	}
+	told = true
+	for _, each := range running {
+		Tell(ctx, each)
+	}
+}
+
 // StartLab starts a lab, which stops when the calling node is cleaned up. It then asserts that no process has exited
-// unexpectedly, and that the manager was not denied any permission.
+// unexpectedly, and that the manager was not denied any permission. If a spec fails while the lab runs, the state of the lab is
+// printed. From now on specs poll at intervals for labs where they name none, and wait for specs.Patience, whatever specs.Timeout says.
 func StartLab(ctx context.Context, options lab.Options) *lab.Lab {
 	GinkgoHelper()
+	SetDefaultEventuallyTimeout(specs.Patience)
+	SetDefaultEventuallyPollingInterval(pollingInterval)
+	SetDefaultConsistentlyPollingInterval(consistencyInterval)
 	options.Progress = GinkgoWriter
 	started, err := lab.Start(ctx, options)
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() {
+	running = append(running, started)
+	DeferCleanup(func(ctx SpecContext) {
 		defer started.Stop()
+		tellOnce(ctx, CurrentSpecReport()) // it is reported when the lab has stopped
+		running = slices.DeleteFunc(running, func(each *lab.Lab) bool { return each == started })
 		Expect(started.Err()).NotTo(HaveOccurred(), "no process died by itself")
 		Expect(audit.Forbidden(Audit(started.Management), lab.ManagerUser)).To(BeEmpty(), "the manager has all the rights it uses")
 		if options.WorkloadAccount {
@@ -32,6 +74,14 @@ func StartLab(ctx context.Context, options lab.Options) *lab.Lab {
 		}
 	})
 	return started
+}
+
+// KeepsMachines asserts, when the calling node is cleaned up, that no Machine of a lab was ever deleted.
+func KeepsMachines(started *lab.Lab) {
+	GinkgoHelper()
+	DeferCleanup(func() {
+		Expect(audit.Deleted(Audit(started.Management), "machines")).To(BeEmpty(), "no Machine was ever deleted")
+	})
 }
 
 // Audit is the audit log of a cluster so far.
@@ -46,20 +96,17 @@ func Audit(cluster *kube.Cluster) []auditv1.Event {
 const kinds = "elementalclusters,elementalmachinetemplates,elementalmachines,elementalhosts,elementalhostupgrades," +
 	"machinedeployments,machinesets,machines"
 
-// TellWhenFailed prints the state of a lab after each spec that fails. It is called when specs are declared; theLab is
-// called only after a failure, and may return nil.
-func TellWhenFailed(theLab func() *lab.Lab) bool {
-	return ReportAfterEach(func(ctx SpecContext, report SpecReport) {
-		if l := theLab(); report.Failed() && l != nil {
-			Tell(ctx, l)
-		}
-	})
-}
+// vmKinds show how the nodes of a lab with KubeVirt were evacuated.
+const vmKinds = "kubevirts,virtualmachines,virtualmachineinstances,virtualmachineinstancemigrations"
 
 // Tell prints the state of a lab: its objects, and the last lines of its managers' logs.
 func Tell(ctx context.Context, l *lab.Lab) {
 	said, err := l.Kubectl(ctx, "get", "--all-namespaces", kinds, "--output", "yaml")
 	GinkgoWriter.Println(said, err)
+	if l.KubeVirt != nil {
+		said, err = l.WorkloadKubectl(ctx, "get", "--all-namespaces", vmKinds, "--output", "yaml")
+		GinkgoWriter.Println(said, err)
+	}
 	for _, manager := range l.Managers {
 		GinkgoWriter.Println(process.Tail(manager.Process.LogFile()))
 	}

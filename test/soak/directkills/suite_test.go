@@ -13,7 +13,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/killtable"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt/vm"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -49,6 +48,7 @@ func TestDirectKills(t *testing.T) {
 // The node has something to do at each step: it is paused, and a virtual machine and Pods have to leave it.
 var _ = BeforeSuite(func(ctx SpecContext) {
 	theLab = suite.StartLab(ctx, lab.Options{KubeVirt: true})
+	suite.KeepsMachines(theLab)
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "direct", Workers: 1, Spare: 1})
 	Expect(cluster.CopyTemplate(ctx, alone)).To(Succeed())
 	Expect(cluster.CreateMachine(ctx, alone, alone, nil)).To(Succeed())
@@ -77,11 +77,3 @@ func openStage(ctx SpecContext) {
 	DeferCleanup(closeStage)
 	scene = opened
 }
-
-var _ = AfterSuite(func() {
-	if theLab != nil {
-		Expect(audit.Deleted(suite.Audit(theLab.Management), "machines")).To(BeEmpty())
-	}
-})
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })

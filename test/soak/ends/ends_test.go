@@ -124,8 +124,8 @@ var _ = DescribeTable("An attempt ends as the table says", func(ctx SpecContext,
 		},
 		then: func(ctx context.Context, u *upgrade) {
 			says := ContainSubstring("(for longer than 1s)")
-			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message", says))
-			Consistently(u.attempt, calm, look).WithContext(ctx).Should(And(
+			Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Message", says))
+			Consistently(u.attempt, calm).WithContext(ctx).Should(And(
 				HaveField("Status.Phase", infrav1.UpgradeProgressing), HaveField("Status.Message", says)), "a time-out ends nothing")
 			u.lift(ctx)
 			u.expectSucceeded(ctx)
@@ -166,7 +166,7 @@ func goBack(ctx context.Context, u *upgrade, left scenario.Marks) {
 	boots := u.host.Boots()
 	Expect(cluster.PatchImage(ctx, running)).To(Succeed())
 	row{phase: infrav1.UpgradeSuperseded, marks: left, answer: done}.expect(ctx, u)
-	Eventually(u.machine, patience, look).WithContext(ctx).Should(
+	Eventually(u.machine).WithContext(ctx).Should(
 		WithTransform(isTrue(clusterv1.MachineUpToDateCondition), BeTrue()), "it is the Machine of the original template again")
 	Expect(cluster.AwaitImage(ctx, running)).To(Succeed())
 	Expect(cluster.Identities(ctx)).To(ConsistOf(u.worker))
@@ -184,7 +184,7 @@ func expectKeptUntilUncordoned(ctx context.Context, u *upgrade) {
 	Expect(err).NotTo(HaveOccurred())
 	next := newUpgrade(ctx, image.OS{})
 	next.patch(ctx)
-	Consistently(u.attempt, calm, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeRolledBack))
+	Consistently(u.attempt, calm).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeRolledBack))
 	Expect(cluster.Marks(ctx, u.worker)).To(Equal(kept))
 	_, err = theLab.WorkloadKubectl(ctx, "uncordon", u.worker.Node)
 	Expect(err).NotTo(HaveOccurred())

@@ -30,7 +30,7 @@ func guestVM(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
 // expectGuestBack waits until the guest runs as before, without any mark of an upgrade.
 func expectGuestBack(ctx context.Context) {
 	GinkgoHelper()
-	Eventually(guestVM, patience, look).WithContext(ctx).Should(And(
+	Eventually(guestVM).WithContext(ctx).Should(And(
 		HaveField("Spec.RunStrategy", HaveValue(Equal(kubevirtv1.RunStrategyAlways))),
 		HaveField("Annotations", Not(HaveKey(infrav1.VMPowerStateAnnotation))),
 		HaveField("Labels", Not(HaveKey(infrav1.VMStoppedLabel))),

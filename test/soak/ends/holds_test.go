@@ -116,7 +116,7 @@ func (u *upgrade) held(ctx context.Context, step string, former types.UID) *infr
 // stopped waits until a new attempt, other than the former one, reports that it waits at a step.
 func (u *upgrade) stopped(ctx context.Context, step string, former types.UID) {
 	GinkgoHelper()
-	Eventually(u.attempt, patience, look).WithContext(ctx).Should(And(
+	Eventually(u.attempt).WithContext(ctx).Should(And(
 		HaveField("UID", Not(Equal(former))),
 		HaveField("Status.Phase", infrav1.UpgradeProgressing),
 		HaveField("Status.Step", step),

@@ -48,7 +48,7 @@ func takeSlot(ctx context.Context, _ *upgrade) func(context.Context) {
 	Eventually(func(ctx context.Context) (infrav1.UpgradePhase, error) {
 		err := theLab.Kube.Get(ctx, client.ObjectKeyFromObject(other), other)
 		return other.Status.Phase, err
-	}, patience, look).WithContext(ctx).Should(Equal(infrav1.UpgradeAborted))
+	}).WithContext(ctx).Should(Equal(infrav1.UpgradeAborted))
 	owner := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: cluster.Options.Name}}
 	slots := func(ctx context.Context, slots ...infrav1.UpgradeSlot) {
 		GinkgoHelper()
@@ -118,12 +118,12 @@ func refuse(ctx context.Context, kube client.Client, p policy, probe client.Obje
 		patch := []byte(`{"metadata":{"annotations":{"` + annotation + `":""}}}`)
 		return kube.Patch(ctx, probe.DeepCopyObject().(client.Object), client.RawPatch("application/merge-patch+json", patch), client.DryRunAll)
 	}
-	Eventually(update, patience, look).WithContext(ctx).Should(MatchError(ContainSubstring(annotation)), "the policy is in force")
+	Eventually(update).WithContext(ctx).Should(MatchError(ContainSubstring(annotation)), "the policy is in force")
 	return func(ctx context.Context) {
 		GinkgoHelper()
 		Expect(kube.Delete(ctx, binding)).To(Succeed())
 		Expect(kube.Delete(ctx, rules)).To(Succeed())
-		Eventually(update, patience, look).WithContext(ctx).Should(Succeed(), "the policy is not in force any more")
+		Eventually(update).WithContext(ctx).Should(Succeed(), "the policy is not in force any more")
 	}
 }
 
@@ -141,7 +141,7 @@ func forbidEvictions(ctx context.Context, _ *upgrade) func(context.Context) {
 	Eventually(func(ctx context.Context) (int32, error) {
 		err := theLab.WorkloadKube.Get(ctx, client.ObjectKeyFromObject(budget), budget)
 		return budget.Status.ExpectedPods, err
-	}, patience, look).WithContext(ctx).Should(BeEquivalentTo(webPods), "the budget counts")
+	}).WithContext(ctx).Should(BeEquivalentTo(webPods), "the budget counts")
 	return deleted(budget)
 }
 
@@ -202,7 +202,7 @@ func unreadyDaemon(ctx context.Context, u *upgrade) func(context.Context) {
 			return err
 		}
 		return unready(ctx, pods.Items, u.worker.Node)
-	}, patience, look).WithContext(ctx).Should(Succeed())
+	}).WithContext(ctx).Should(Succeed())
 	remove := deleted(daemon)
 	return func(ctx context.Context) {
 		GinkgoHelper()
@@ -211,7 +211,7 @@ func unreadyDaemon(ctx context.Context, u *upgrade) func(context.Context) {
 			pods := &corev1.PodList{}
 			err := theLab.WorkloadKube.List(ctx, pods, client.MatchingLabels(labels))
 			return pods.Items, err
-		}, patience, look).WithContext(ctx).Should(BeEmpty())
+		}).WithContext(ctx).Should(BeEmpty())
 	}
 }
 

@@ -38,8 +38,8 @@ type row struct {
 // expect asserts the whole row.
 func (r row) expect(ctx context.Context, u *upgrade) {
 	GinkgoHelper()
-	Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", r.phase))
-	Eventually(marksBesidesPause, patience, look).WithContext(ctx).WithArguments(u.worker).Should(Equal(r.marksOf(ctx, u)))
+	Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Phase", r.phase))
+	Eventually(marksBesidesPause).WithContext(ctx).WithArguments(u.worker).Should(Equal(r.marksOf(ctx, u)))
 	if r.phase != infrav1.UpgradeProgressing && r.phase != infrav1.UpgradeHostLost {
 		expectGuestBack(ctx)
 	}
@@ -73,7 +73,7 @@ func marksBesidesPause(ctx context.Context, worker scenario.Identity) (scenario.
 // expectAnswered waits until Cluster API has received the answer that the update is done.
 func expectAnswered(_ context.Context, u *upgrade) {
 	GinkgoHelper()
-	Eventually(u.answered, patience).Should(BeClosed(), "Cluster API takes its mark %s off the Machine", clusterv1.UpdateInProgressAnnotation)
+	Eventually(u.answered).Should(BeClosed(), "Cluster API takes its mark %s off the Machine", clusterv1.UpdateInProgressAnnotation)
 }
 
 // expectHeld waits until the Machine reports why its update does not continue: its message is the hook's answer. The
@@ -81,7 +81,7 @@ func expectAnswered(_ context.Context, u *upgrade) {
 // restored.
 func expectHeld(ctx context.Context, u *upgrade, why string) {
 	GinkgoHelper()
-	Eventually(u.machine, patience, look).WithContext(ctx).Should(And(
+	Eventually(u.machine).WithContext(ctx).Should(And(
 		HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation)),
 		WithTransform(says(clusterv1.MachineUpdatingCondition, metav1.ConditionTrue), ContainSubstring(why)),
 		WithTransform(says(clusterv1.MachineUpToDateCondition, metav1.ConditionFalse), Not(BeEmpty())),

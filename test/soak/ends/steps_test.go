@@ -90,7 +90,7 @@ var _ = Describe("An attempt that a person deletes too late", func() {
 			row{phase: infrav1.UpgradeProgressing, marks: holds[step].marks, answer: tooLateToDelete}.expect(ctx, u)
 			lift(ctx)
 			u.expectSucceeded(ctx)
-			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Name", BeEmpty()), "there is nothing left to try again")
+			Eventually(u.attempt).WithContext(ctx).Should(HaveField("Name", BeEmpty()), "there is nothing left to try again")
 		})
 	}
 })
@@ -115,7 +115,7 @@ func (u *upgrade) cancelInVain(ctx context.Context, step string) {
 	u.set(ctx, "cancel", true)
 	row{phase: infrav1.UpgradeProgressing, marks: holds[step].marks, answer: tooLateToCancel}.expect(ctx, u)
 	u.set(ctx, "cancel", false)
-	Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message", Not(ContainSubstring(tooLateToCancel))))
+	Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Message", Not(ContainSubstring(tooLateToCancel))))
 }
 
 // cancelAndDelete cancels an attempt, has it recreated by deleting it, and deletes the new one in the middle.
@@ -130,6 +130,6 @@ func (u *upgrade) cancelAndDelete(ctx context.Context, step string, uid types.UI
 	again := u.reach(ctx, step, uid)
 	u.kubectl(ctx, "delete")
 	u.expectUntouched()
-	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(u.worker).Should(
+	Eventually(cluster.Marks).WithContext(ctx).WithArguments(u.worker).Should(
 		HaveField("CordonedBy", Not(Equal(again.Status.Attempt))))
 }

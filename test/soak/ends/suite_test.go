@@ -17,13 +17,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
-const (
-	// patience is the timeout for what has to happen soon, calm is how long something must not
-	// happen.
-	patience = specs.Patience
-	calm     = 3 * time.Second
-	look     = 100 * time.Millisecond
-)
+// calm is how long something must not happen.
+const calm = 3 * time.Second
 
 // The suite has one cluster with one worker and a spare host; each spec upgrades the worker.
 var (
@@ -47,8 +42,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	_, err := cluster.CreateVM(ctx, guest)
 	Expect(err).NotTo(HaveOccurred())
 })
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
 
 // webPods is the number of Pods that are drained from the worker.
 const webPods = 2

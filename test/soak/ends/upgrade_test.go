@@ -56,7 +56,7 @@ func upgradeTo(ctx context.Context, wanted image.Image) *upgrade {
 // start patches the template, once there are Pods to drain.
 func (u *upgrade) start(ctx context.Context) {
 	GinkgoHelper()
-	Eventually(suite.WebOn, patience, look).WithContext(ctx).WithArguments(theLab, u.worker.Node).Should(Equal(webPods), "there is something to drain")
+	Eventually(suite.WebOn).WithContext(ctx).WithArguments(theLab, u.worker.Node).Should(Equal(webPods), "there is something to drain")
 	expectGuestRuns(ctx, u.worker.Node)
 	u.patch(ctx)
 }
@@ -131,7 +131,7 @@ func (u *upgrade) startWriting(ctx context.Context) (release func()) {
 	GinkgoHelper()
 	held := suite.HoldHost(u.host, infrav1.HostUpgradeApplying)
 	u.start(ctx)
-	Eventually(held.Came(string(infrav1.HostUpgradeApplying)), patience).Should(BeClosed(), "the image is being written")
+	Eventually(held.Came(string(infrav1.HostUpgradeApplying))).Should(BeClosed(), "the image is being written")
 	return func() { held.Release(string(infrav1.HostUpgradeApplying)) }
 }
 
@@ -149,7 +149,7 @@ func (u *upgrade) expectSucceeded(ctx context.Context) {
 	GinkgoHelper()
 	Expect(cluster.AwaitImage(ctx, u.wanted)).To(Succeed())
 	running = u.wanted
-	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(u.worker).Should(Equal(scenario.Clean))
+	Eventually(cluster.Marks).WithContext(ctx).WithArguments(u.worker).Should(Equal(scenario.Clean))
 	expectAnswered(ctx, u)
 	expectGuestRuns(ctx, u.worker.Node)
 	Expect(cluster.Identities(ctx)).To(ConsistOf(u.worker), "Machine, Node and provider ID are the same")

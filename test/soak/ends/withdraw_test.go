@@ -37,9 +37,9 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 			next := upgradeTo(ctx, running)
 			next.boots++ // the reboot in progress
 			next.patch(ctx)
-			Consistently(u.attempt, calm, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeProgressing))
+			Consistently(u.attempt, calm).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeProgressing))
 			u.lift(ctx)
-			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeSucceeded))
+			Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeSucceeded))
 			next.expectSucceeded(ctx)
 		},
 	}),
@@ -49,14 +49,14 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 		reach:   startOnly,
 		row:     at("Assess", "11/14): Node HOST runs kubelet v1.35.0 and Machine"),
 		then: func(ctx context.Context, u *upgrade) {
-			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message", HaveSuffix("(for longer than 1s)")))
+			Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Message", HaveSuffix("(for longer than 1s)")))
 			expectSuperseded(ctx, u)
 		},
 	}),
 	Entry("Aborted after the trigger, once the silent agent reports that it has not begun", end{
 		reach: func(ctx context.Context, u *upgrade) {
 			silenceBeforeTrigger(ctx, u)
-			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message",
+			Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Message",
 				Equal("waiting for the elemental-agent of ElementalHost "+u.host.Name()+" to start")))
 			u.set(ctx, "cancel", true)
 		},
@@ -88,7 +88,7 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 		reach: func(ctx context.Context, u *upgrade) {
 			startTo(ctx, u, "Reboot")
 			suite.DeleteMachine(ctx, cluster)
-			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message", ContainSubstring("is being deleted: waiting for ElementalHost")))
+			Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Message", ContainSubstring("is being deleted: waiting for ElementalHost")))
 		},
 		row: row{phase: infrav1.UpgradeProgressing, marks: triggered, answer: unasked},
 		then: func(ctx context.Context, u *upgrade) {
@@ -103,7 +103,7 @@ func (u *upgrade) expectFreed(ctx context.Context, writes int) {
 	GinkgoHelper()
 	u.expectReplaced(ctx)
 	suite.ExpectOneServes(ctx, cluster)
-	Eventually(cluster.Nodes, patience, look).WithContext(ctx).Should(And(
+	Eventually(cluster.Nodes).WithContext(ctx).Should(And(
 		HaveLen(2), Not(ContainElement(HaveField("Name", u.worker.Node)))), "the Node of the former Machine is gone, and that of the next and the external one are there")
 	finished, _ := suite.Writes(u.host, u.began)
 	Expect(finished).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")

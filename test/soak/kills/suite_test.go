@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/killtable"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
@@ -45,6 +44,7 @@ func TestKills(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	theLab = suite.StartLab(ctx, lab.Options{KubeVirt: true})
+	suite.KeepsMachines(theLab)
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{
 		Name: "kills", Pools: []scenario.Pool{{Name: scenario.Deployment, Workers: 1}, {Name: refuge, Workers: 1}},
 	})
@@ -79,11 +79,3 @@ func openStage(ctx SpecContext) {
 	DeferCleanup(closeStage)
 	scene = opened
 }
-
-var _ = AfterSuite(func() {
-	if theLab != nil {
-		Expect(audit.Deleted(suite.Audit(theLab.Management), "machines")).To(BeEmpty())
-	}
-})
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })

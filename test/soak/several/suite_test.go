@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
@@ -46,6 +45,7 @@ func TestSeveral(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	theLab = suite.StartLab(ctx, lab.Options{Managers: 2})
+	suite.KeepsMachines(theLab)
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Name: "several", Pools: []scenario.Pool{{Name: east, Workers: 2}, {Name: west, Workers: 2}}})
 	workload, err := theLab.StartWorkload(ctx, "other-workload")
 	Expect(err).NotTo(HaveOccurred())
@@ -54,11 +54,3 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Pools: []scenario.Pool{{Name: north, Workers: 1}, {Name: south, Workers: 1}},
 	})
 })
-
-var _ = AfterSuite(func() {
-	if theLab != nil {
-		Expect(audit.Deleted(suite.Audit(theLab.Management), "machines")).To(BeEmpty(), "no Machine was deleted")
-	}
-})
-
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })

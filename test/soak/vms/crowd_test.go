@@ -34,8 +34,6 @@ func TestVMs(t *testing.T) {
 	specs.Run(t, "Many Virtual Machines")
 }
 
-var _ = suite.TellWhenFailed(func() *lab.Lab { return theLab })
-
 var _ = Describe("500 virtual machines on a node", func() {
 	It("are migrated with few API calls for each, and none restarts", func(ctx SpecContext) {
 		theLab = suite.StartLab(ctx, lab.Options{KubeVirt: true, NodeSize: corev1.ResourceList{
