@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -18,8 +17,4 @@ func TestSBOM(t *testing.T) {
 	specs.Run(t, "bill of materials")
 }
 
-var _ = BeforeSuite(func() {
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(os.Chdir(root)).To(Succeed())
-})
+var _ = BeforeSuite(func() { Expect(os.Chdir(specs.Root())).To(Succeed()) })

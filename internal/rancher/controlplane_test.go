@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 type fields = map[string]any
@@ -99,9 +99,7 @@ var _ = Describe("The RKEControlPlane of a Cluster", Ordered, func() {
 	})
 
 	It("is read by its name", func(ctx SpecContext) {
-		root, err := repository.Root()
-		Expect(err).NotTo(HaveOccurred())
-		_, err = envtest.InstallCRDs(server.Config, envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "test", "lab", "rancher", "crds.yaml")}})
+		_, err := envtest.InstallCRDs(server.Config, envtest.CRDInstallOptions{Paths: []string{filepath.Join(specs.Root(), "test", "lab", "rancher", "crds.yaml")}})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(of(ctx)).To(BeNil(), "it does not exist")
 		stored := &unstructured.Unstructured{Object: fields{

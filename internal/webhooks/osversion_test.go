@@ -17,7 +17,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // templateWith is an ElementalMachineTemplate with an osVersionManagement that no Go type would let through.
@@ -86,8 +86,7 @@ var _ = Describe("The OS version of an ElementalMachineTemplate", func() {
 	})
 
 	It("is explained by kubectl, field by field", func(ctx SpecContext) {
-		root, err := repository.Root()
-		Expect(err).NotTo(HaveOccurred())
+		root := specs.Root()
 		access := clientcmdapi.NewConfig()
 		access.Clusters["c"] = &clientcmdapi.Cluster{Server: server.Config.Host, CertificateAuthorityData: server.Config.CAData}
 		access.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: server.Config.CertData, ClientKeyData: server.Config.KeyData}

@@ -16,7 +16,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -47,8 +46,7 @@ var _ = BeforeSuite(func() {
 		Skip("the suite on virtual machines with GRUB is skipped: " + missing)
 	}
 	var err error
-	root, err = repository.Root()
-	Expect(err).NotTo(HaveOccurred())
+	root = specs.Root()
 	prepareTree()
 	prepareSoftware()
 	registry, err = image.Start(image.Options{})

@@ -14,7 +14,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -45,8 +44,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Skip("the suite on OS images is skipped: " + missing)
 	}
 	var err error
-	site.root, err = repository.Root()
-	Expect(err).NotTo(HaveOccurred())
+	site.root = specs.Root()
 	site.folder, err = os.MkdirTemp("", "images-")
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(os.RemoveAll, site.folder)

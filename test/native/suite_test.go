@@ -17,7 +17,6 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/grub"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/osimage"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -136,8 +135,7 @@ var _ = BeforeSuite(func() {
 	if missing := missingHere(); missing != "" {
 		Skip("the suite on the elemental CLI is skipped: " + missing)
 	}
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
+	root := specs.Root()
 	programs.elemental = osimage.CLI(root)
 	programs.agent = filepath.Join(root, "bin", "elemental-agent")
 	Expect(programs.agent).To(BeARegularFile(), "run make build")

@@ -11,6 +11,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
 // Patience is how long a spec waits for what has to happen. No spec has a shorter bound.
@@ -29,4 +30,12 @@ func Run(t *testing.T, name string) {
 		gomega.SetDefaultEventuallyTimeout(Patience)
 	}
 	ginkgo.RunSpecs(t, name)
+}
+
+// Root is the folder of the repository.
+func Root() string {
+	ginkgo.GinkgoHelper()
+	root, err := repository.Root()
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	return root
 }

@@ -4,19 +4,14 @@
 package clusters
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/bench/benchmark"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -34,17 +29,10 @@ const (
 var count = 50
 
 func TestClustersBenchmark(t *testing.T) {
-	SetDefaultEventuallyTimeout(15 * time.Minute)
 	specs.Run(t, "Clusters benchmark")
 }
 
-var _ = BeforeSuite(func() {
-	if value := os.Getenv(clustersVariable); value != "" {
-		var err error
-		count, err = strconv.Atoi(value)
-		Expect(err).NotTo(HaveOccurred(), clustersVariable)
-	}
-})
+var _ = BeforeSuite(func() { benchmark.Size(clustersVariable, &count) })
 
 // round is one upgrade of a node in each of the Clusters that are never slow, concurrently.
 type round struct {
@@ -83,11 +71,5 @@ func report(without, with round) {
 	}
 	AddReportEntry(fmt.Sprintf("beside slow clusters: median x%.2f, 90%% x%.2f, longest x%.2f (aim: within x%.1f)",
 		ratios["median"], ratios["90%"], ratios["longest"], aim), ReportEntryVisibilityAlways)
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
-	folder := filepath.Join(root, "bin", "bench")
-	Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
-	data, err := json.MarshalIndent(map[string]any{"without": without, "with": with, "ratios": ratios, "aim": aim}, "", "  ")
-	Expect(err).NotTo(HaveOccurred())
-	Expect(os.WriteFile(filepath.Join(folder, "clusters.json"), append(data, '\n'), 0o644)).To(Succeed())
+	benchmark.Write("clusters", map[string]any{"without": without, "with": with, "ratios": ratios, "aim": aim})
 }

@@ -4,18 +4,13 @@
 package evacuation
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/bench/benchmark"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -35,13 +30,8 @@ func TestEvacuationBenchmark(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	for name, number := range map[string]*int{"EVACUATION_BENCH_VMS": &size, "EVACUATION_BENCH_NODES": &others} {
-		if value := os.Getenv(name); value != "" {
-			var err error
-			*number, err = strconv.Atoi(value)
-			Expect(err).NotTo(HaveOccurred(), name)
-		}
-	}
+	benchmark.Size("EVACUATION_BENCH_VMS", &size)
+	benchmark.Size("EVACUATION_BENCH_NODES", &others)
 })
 
 // cost of one evacuation.
@@ -69,11 +59,5 @@ func report(costs ...cost) {
 	for _, one := range costs {
 		AddReportEntry(one.String(), ReportEntryVisibilityAlways)
 	}
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
-	folder := filepath.Join(root, "bin", "bench")
-	Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
-	data, err := json.MarshalIndent(map[string]any{"evacuations": costs, "aim": perMachine}, "", "  ")
-	Expect(err).NotTo(HaveOccurred())
-	Expect(os.WriteFile(filepath.Join(folder, "evacuation.json"), append(data, '\n'), 0o644)).To(Succeed())
+	benchmark.Write("evacuation", map[string]any{"evacuations": costs, "aim": perMachine})
 }

@@ -4,18 +4,12 @@
 package history
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/bench/benchmark"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -25,17 +19,10 @@ const attemptsVariable = "HISTORY_BENCH_ATTEMPTS"
 var past = 10_000
 
 func TestHistoryBenchmark(t *testing.T) {
-	SetDefaultEventuallyTimeout(5 * time.Minute)
 	specs.Run(t, "History benchmark")
 }
 
-var _ = BeforeSuite(func() {
-	if value := os.Getenv(attemptsVariable); value != "" {
-		var err error
-		past, err = strconv.Atoi(value)
-		Expect(err).NotTo(HaveOccurred(), attemptsVariable)
-	}
-})
+var _ = BeforeSuite(func() { benchmark.Size(attemptsVariable, &past) })
 
 // cost of a rollout: the median of several.
 type cost struct {
@@ -57,11 +44,5 @@ func report(costs []cost) {
 	for _, one := range costs {
 		AddReportEntry(one.String(), ReportEntryVisibilityAlways)
 	}
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
-	folder := filepath.Join(root, "bin", "bench")
-	Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
-	data, err := json.MarshalIndent(costs, "", "  ")
-	Expect(err).NotTo(HaveOccurred())
-	Expect(os.WriteFile(filepath.Join(folder, "history.json"), append(data, '\n'), 0o644)).To(Succeed())
+	benchmark.Write("history", costs)
 }

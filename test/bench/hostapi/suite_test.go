@@ -15,7 +15,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
@@ -52,7 +51,6 @@ func TestHostAPIBenchmark(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	log.SetLogger(GinkgoLogr)
 	fleet = chooseSize()
 	if value := os.Getenv(idleVariable); value != "" {
 		var err error

@@ -5,18 +5,14 @@ package hostapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"text/tabwriter"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/bench/benchmark"
 )
 
 // figure is a line of the table.
@@ -93,13 +89,7 @@ func (r *result) table() string {
 func (r *result) report() {
 	GinkgoHelper()
 	AddReportEntry(r.table(), ReportEntryVisibilityAlways)
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
-	folder := filepath.Join(root, "bin", "bench")
-	Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
-	data, err := json.MarshalIndent(r, "", "  ")
-	Expect(err).NotTo(HaveOccurred())
-	Expect(os.WriteFile(filepath.Join(folder, "hostapi.json"), append(data, '\n'), 0o644)).To(Succeed())
+	benchmark.Write("hostapi", r)
 }
 
 // short formats with three significant digits, or all digits before the decimal point.

@@ -4,17 +4,11 @@
 package rollout
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
-
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
 
 // figures of a cluster.
@@ -165,16 +159,4 @@ func ratio(before, after float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("x%.2f", after/before)
-}
-
-// report writes the figures.
-func report(results []figures) {
-	GinkgoHelper()
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
-	folder := filepath.Join(root, "bin", "bench")
-	Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
-	data, err := json.MarshalIndent(results, "", "  ")
-	Expect(err).NotTo(HaveOccurred())
-	Expect(os.WriteFile(filepath.Join(folder, "rollout.json"), append(data, '\n'), 0o644)).To(Succeed())
 }

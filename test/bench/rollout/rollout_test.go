@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/bench/benchmark"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
@@ -30,7 +31,7 @@ var _ = Describe("The nodes of a pool are upgraded", Ordered, func() {
 	for _, size := range sizes {
 		It(fmt.Sprintf("in a cluster of %d nodes", size), func(ctx SpecContext) {
 			results = append(results, measure(ctx, size))
-			report(results) // keeps the results so far if the next size fails
+			benchmark.Write("rollout", results) // keeps the results so far if the next size fails
 		})
 	}
 	AfterAll(func() { tell(results) })

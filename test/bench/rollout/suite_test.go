@@ -9,9 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
@@ -27,7 +24,6 @@ const (
 var sizes []int
 
 func TestRolloutBenchmark(t *testing.T) {
-	SetDefaultEventuallyTimeout(10 * time.Minute)
 	for word := range strings.SplitSeq(cmp.Or(os.Getenv(sizesVariable), "10,100,1000"), ",") {
 		size, err := strconv.Atoi(word)
 		if err != nil || size < fewest {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -27,9 +26,7 @@ func TestContract(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	var err error
-	root, err = repository.Root()
-	Expect(err).NotTo(HaveOccurred())
+	root = specs.Root()
 	release = GinkgoT().TempDir()
 	Expect(writeRelease(tag, release)).Error().NotTo(HaveOccurred())
 })

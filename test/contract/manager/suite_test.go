@@ -27,7 +27,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/pki"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -61,13 +60,9 @@ func TestManager(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	server, err = apiserver.Start()
-	DeferCleanup(func() error { return server.Stop() })
-	Expect(err).NotTo(HaveOccurred())
+	server = apiserver.StartForSuite()
 	Expect(server.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
+	root := specs.Root()
 	grantRoles(ctx, filepath.Join(root, "config", "rbac"))
 
 	dir := GinkgoT().TempDir()

@@ -7,11 +7,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -26,9 +24,7 @@ func TestClusterctl(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	var err error
-	root, err = repository.Root()
-	Expect(err).NotTo(HaveOccurred())
+	root = specs.Root()
 	directory = GinkgoT().TempDir()
 	suite.WriteRepository(ctx, root, directory, tag)
 	source = startPlane(ctx, lab.Options{Handover: true, KubeVirt: true})

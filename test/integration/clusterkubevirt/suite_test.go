@@ -16,7 +16,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -38,9 +37,7 @@ func TestClusterKubeVirt(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
-	if missing := kubevirt.Missing(filepath.Join(root, "bin", "tools")); missing != "" {
+	if missing := kubevirt.Missing(filepath.Join(specs.Root(), "bin", "tools")); missing != "" {
 		Skip(missing)
 	}
 })

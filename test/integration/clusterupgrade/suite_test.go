@@ -23,8 +23,7 @@ import (
 )
 
 const (
-	// calm is how long something must not happen.
-	// whole is the timeout for an upgrade of all nodes.
+	// whole is the timeout for an upgrade of all nodes, and calm is how long something must not happen.
 	whole = 10 * time.Minute
 	calm  = 5 * time.Second
 

@@ -33,9 +33,7 @@ func TestDirect(t *testing.T) {
 	specs.Run(t, "Direct")
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
-	theLab = suite.StartLab(ctx, lab.Options{})
-})
+var _ = BeforeSuite(func(ctx SpecContext) { theLab = suite.StartLab(ctx, lab.Options{}) })
 
 var _ = AfterSuite(func() {
 	if theLab == nil {

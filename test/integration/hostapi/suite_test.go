@@ -19,6 +19,4 @@ func TestHostAPI(t *testing.T) {
 	specs.Run(t, "Host API")
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
-	theLab = suite.StartLab(ctx, lab.Options{WithoutWorkload: true})
-})
+var _ = BeforeSuite(func(ctx SpecContext) { theLab = suite.StartLab(ctx, lab.Options{WithoutWorkload: true}) })

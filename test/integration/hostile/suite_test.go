@@ -19,6 +19,4 @@ func TestHostile(t *testing.T) {
 	specs.Run(t, "Hostile callers")
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
-	theLab = suite.StartLab(ctx, lab.Options{WithoutWorkload: true})
-})
+var _ = BeforeSuite(func(ctx SpecContext) { theLab = suite.StartLab(ctx, lab.Options{WithoutWorkload: true}) })

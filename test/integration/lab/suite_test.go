@@ -23,6 +23,4 @@ func TestLab(t *testing.T) {
 	specs.Run(t, "Lab")
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
-	theLab = suite.StartLab(ctx, lab.Options{WithoutProvider: true})
-})
+var _ = BeforeSuite(func(ctx SpecContext) { theLab = suite.StartLab(ctx, lab.Options{WithoutProvider: true}) })

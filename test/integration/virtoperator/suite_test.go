@@ -17,7 +17,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/host/kubelet"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kubevirt"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -41,9 +40,7 @@ func TestVirtOperator(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
-	if missing := kubevirt.Missing(filepath.Join(root, "bin", "tools")); missing != "" {
+	if missing := kubevirt.Missing(filepath.Join(specs.Root(), "bin", "tools")); missing != "" {
 		Skip(missing)
 	}
 	theLab = suite.StartLab(ctx, lab.Options{WithoutProvider: true, VirtOperator: true})

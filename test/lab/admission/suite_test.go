@@ -13,7 +13,6 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -33,9 +32,8 @@ func TestAdmission(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
-	cluster, err = kube.Start(ctx, kube.Options{Name: "guarded", Dir: GinkgoT().TempDir(), Binaries: filepath.Join(root, "bin", "tools")})
+	var err error
+	cluster, err = kube.Start(ctx, kube.Options{Name: "guarded", Dir: GinkgoT().TempDir(), Binaries: filepath.Join(specs.Root(), "bin", "tools")})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(cluster.Stop)
 	clients = map[string]client.Client{}
