@@ -105,7 +105,7 @@ var _ = Describe("CanUpdateMachineSet", func() {
 		handlers  *hooks.Handlers
 	)
 	BeforeEach(func() {
-		namespace = newNamespace()
+		namespace = plane.NewNamespace(ctx, optIn)
 		handlers, _ = newHandlers()
 	})
 
@@ -210,7 +210,7 @@ var _ = Describe("CanUpdateMachineSet", func() {
 
 		DescribeTable("fails by default, naming the field to the owners", func(mutate func(*runtimehooksv1.CanUpdateMachineSetRequest), field string) {
 			cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{})
-			create(cluster, elemental, ownertest.MachineDeployment(namespace, "md", "c", "old", 3), ownertest.Template(namespace, "new", "b"))
+			plane.Create(ctx, cluster, elemental, ownertest.MachineDeployment(namespace, "md", "c", "old", 3), ownertest.Template(namespace, "new", "b"))
 			told, events := newHandlers()
 			response := &runtimehooksv1.CanUpdateMachineSetResponse{}
 			told.CanUpdateMachineSet(ctx, request(mutate), response)
@@ -223,7 +223,7 @@ var _ = Describe("CanUpdateMachineSet", func() {
 
 		DescribeTable("lets Cluster API replace where that is allowed", func(mutate func(*runtimehooksv1.CanUpdateMachineSetRequest), _ string) {
 			cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Replacement: infrav1.ReplacementAllow})
-			create(cluster, elemental)
+			plane.Create(ctx, cluster, elemental)
 			asked := request(mutate)
 			response := ask(asked)
 			Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusSuccess), response.Message)
@@ -232,7 +232,7 @@ var _ = Describe("CanUpdateMachineSet", func() {
 
 		It("follows the options that were recorded for the rollout", func() {
 			cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Replacement: infrav1.ReplacementAllow})
-			create(cluster, elemental)
+			plane.Create(ctx, cluster, elemental)
 			value, err := rollout.Snapshot(infrav1.NodeUpgradeOption{Replacement: infrav1.ReplacementDeny})
 			Expect(err).NotTo(HaveOccurred())
 			desired := templateObject("new", map[string]any{"other": "x"})
@@ -307,7 +307,7 @@ func patchedEqualsDesired(request *runtimehooksv1.CanUpdateMachineSetRequest, re
 
 var _ = Describe("CanUpdateMachine", func() {
 	var namespace string
-	BeforeEach(func() { namespace = newNamespace() })
+	BeforeEach(func() { namespace = plane.NewNamespace(ctx, optIn) })
 
 	machineObject := func(from string, spec map[string]any) map[string]any {
 		return map[string]any{
@@ -339,7 +339,7 @@ var _ = Describe("CanUpdateMachine", func() {
 
 	It("goes by the Cluster's options where the template is gone", func() {
 		cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Replacement: infrav1.ReplacementAllow})
-		create(cluster, elemental)
+		plane.Create(ctx, cluster, elemental)
 		handlers, _ := newHandlers()
 		response := &runtimehooksv1.CanUpdateMachineResponse{}
 		handlers.CanUpdateMachine(ctx, request(machineObject("old", map[string]any{"selector": "x"}), machineObject("gone", map[string]any{})), response)
@@ -352,8 +352,8 @@ var _ = Describe("CanUpdateMachine", func() {
 		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "new")
 		template := ownertest.Template(namespace, "new", "b")
 		template.Annotations = map[string]string{infrav1.RolloutOptionsAnnotation: "{}"}
-		create(cluster, elemental, kcp, template)
-		create(client.Object(ownertest.ControlPlaneMachine(kcp, "m")))
+		plane.Create(ctx, cluster, elemental, kcp, template)
+		plane.Create(ctx, client.Object(ownertest.ControlPlaneMachine(kcp, "m")))
 		handlers, recorder := newHandlers()
 		response := &runtimehooksv1.CanUpdateMachineResponse{}
 		handlers.CanUpdateMachine(ctx, request(machineObject("old", map[string]any{"selector": "x"}), machineObject("new", map[string]any{})), response)

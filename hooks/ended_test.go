@@ -55,7 +55,7 @@ var _ = Describe("UpdateMachine", func() {
 		ended := func(attempt *infrav1.ElementalHostUpgrade) {
 			GinkgoHelper()
 			status := attempt.Status
-			create(attempt)
+			plane.Create(ctx, attempt)
 			attempt.Status = status
 			Expect(c.Status().Update(ctx, attempt)).To(Succeed())
 		}

@@ -23,15 +23,15 @@ func skips(phase string) map[string]any { return map[string]any{"skipPhases": []
 
 var _ = Describe("CanUpdateMachine for the Machine of kubeadm init", func() {
 	var namespace string
-	BeforeEach(func() { namespace = newNamespace() })
+	BeforeEach(func() { namespace = plane.NewNamespace(ctx, optIn) })
 
 	DescribeTable("covers what differs only because init and join are configured differently",
 		func(configured, current, desired map[string]any, uncovered string) {
 			cluster, infrastructure := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{})
 			kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "new")
 			Expect(json.Unmarshal(raw(configured).Raw, &kcp.Spec.KubeadmConfigSpec)).To(Succeed())
-			create(cluster, infrastructure, kcp)
-			create(client.Object(ownertest.ControlPlaneMachine(kcp, "m")))
+			plane.Create(ctx, cluster, infrastructure, kcp)
+			plane.Create(ctx, client.Object(ownertest.ControlPlaneMachine(kcp, "m")))
 			machine := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "m"}, Spec: clusterv1.MachineSpec{ClusterName: "c"}}
 			asked := &runtimehooksv1.CanUpdateMachineRequest{}
 			asked.Current.Machine, asked.Desired.Machine = machine, machine

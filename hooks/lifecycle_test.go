@@ -42,13 +42,13 @@ type topology struct {
 
 func newTopology(kind string) *topology {
 	GinkgoHelper()
-	t := &topology{namespace: newNamespace(), connector: &toItself{}}
+	t := &topology{namespace: plane.NewNamespace(ctx, optIn), connector: &toItself{}}
 	t.handlers, _ = newHandlers()
 	t.handlers.Outlook = &outlook.Viewer{Client: c, Workload: t.connector, Now: time.Now}
 	t.cluster = clusterv1.Cluster{ObjectMeta: t.meta("edge"), Spec: clusterv1.ClusterSpec{
 		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: "edge"},
 	}}
-	create(&t.cluster, &infrav1.ElementalCluster{ObjectMeta: t.meta("edge")})
+	plane.Create(ctx, &t.cluster, &infrav1.ElementalCluster{ObjectMeta: t.meta("edge")})
 	t.add("worker", nil)
 	t.add("cp", map[string]string{clusterv1.MachineControlPlaneLabel: ""})
 	DeferCleanup(func() { Expect(c.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed()) })
@@ -74,7 +74,7 @@ func (t *topology) add(name string, labels map[string]string) {
 	host := &infrav1.ElementalHost{ObjectMeta: t.meta(name)}
 	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Name: name}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: t.node(name)}}
-	create(machine, host, node)
+	plane.Create(ctx, machine, host, node)
 	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: node.Name}
 	Expect(c.Status().Update(ctx, machine)).To(Succeed())
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}

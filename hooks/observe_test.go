@@ -65,7 +65,7 @@ var _ = Describe("UpdateMachine", func() {
 			foreign := ownertest.Machine(ownertest.MachineSet(w.md, "ms", "new", 1), "foreign")
 			foreign.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "other.io", Kind: "OtherMachine", Name: "m"}
 			foreign.OwnerReferences = nil
-			create(foreign)
+			plane.Create(ctx, foreign)
 			Expect(ask(foreign, unmanaged())).To(HaveField("RetryAfterSeconds", BeNumerically(">", 0)))
 		})
 		It("an ElementalMachine that cannot be understood", func() {
@@ -95,7 +95,7 @@ var _ = Describe("UpdateMachine", func() {
 
 	It("names the first of other attempts that have not ended", func() {
 		for _, name := range []string{"b", "a"} {
-			create(w.other(name))
+			plane.Create(ctx, w.other(name))
 		}
 		Expect(w.call()).To(beInProgress("Waiting for ElementalHostUpgrade a of this Machine to end"))
 	})
@@ -112,7 +112,7 @@ var _ = Describe("UpdateMachine", func() {
 		DescribeTable("goes by what another attempt has brought", func(host string, phase infrav1.UpgradePhase, matcher OmegaMatcher) {
 			former := w.other("former")
 			former.Spec.HostName, former.Spec.OSVersionManagement = host, w.elemental.Spec.OSVersionManagement
-			create(former)
+			plane.Create(ctx, former)
 			former.Status.Phase = phase
 			Expect(c.Status().Update(ctx, former)).To(Succeed())
 			Expect(w.call()).To(matcher)
@@ -178,7 +178,7 @@ var _ = Describe("UpdateMachine", func() {
 
 	It("does not let go of a control plane Machine whose fellows cannot be read", func() {
 		kcp := ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "next")
-		create(kcp, ownertest.Template(w.namespace, "next", "oci:registry/os:3"))
+		plane.Create(ctx, kcp, ownertest.Template(w.namespace, "next", "oci:registry/os:3"))
 		w.machine.Labels[clusterv1.ClusterNameLabel], w.machine.Labels[clusterv1.MachineControlPlaneLabel] = "c", ""
 		w.machine.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: controlplanev1.GroupVersion.String(), Kind: "KubeadmControlPlane", Name: "cp", UID: kcp.UID, Controller: new(true),

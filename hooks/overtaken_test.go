@@ -23,7 +23,7 @@ var _ = Describe("UpdateMachine to the clone of a template that was patched agai
 	BeforeEach(func() {
 		w = newWorker()
 		source = ownertest.Template(w.namespace, "source", newImage)
-		create(source)
+		plane.Create(ctx, source)
 		clone := &infrav1.ElementalMachineTemplate{}
 		Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "new"}, clone)).To(Succeed())
 		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"}

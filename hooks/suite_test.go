@@ -5,13 +5,10 @@ package hooks_test
 
 import (
 	"context"
-	"fmt"
-	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -31,7 +28,6 @@ var (
 	ctx   = context.Background()
 	plane *apiserver.Server
 	c     client.Client
-	count atomic.Int64
 )
 
 func TestHooks(t *testing.T) {
@@ -50,7 +46,7 @@ func registerExtension() {
 	config := &runtimev1.ExtensionConfig{ObjectMeta: metav1.ObjectMeta{Name: "elemental"}}
 	config.Spec.ClientConfig.URL = "https://127.0.0.1:1"
 	config.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: optIn}
-	create(config)
+	plane.Create(ctx, config)
 	for name, hook := range map[string]string{
 		inplace.CanUpdateMachineHandler: "CanUpdateMachine", inplace.CanUpdateMachineSetHandler: "CanUpdateMachineSet", inplace.UpdateMachineHandler: "UpdateMachine",
 	} {
@@ -74,18 +70,4 @@ func newHandlers() (*hooks.Handlers, *events.FakeRecorder) {
 		Owners:     &owner.Owners{Client: c, Live: c, Clock: clock.RealClock{}},
 		Recorder:   recorder,
 	}, recorder
-}
-
-// newNamespace makes one that has opted in.
-func newNamespace() string {
-	name := fmt.Sprintf("hooks-%d", count.Add(1))
-	Expect(c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: optIn}})).To(Succeed())
-	return name
-}
-
-func create(objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(c.Create(ctx, object)).To(Succeed())
-	}
 }

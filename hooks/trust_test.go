@@ -80,7 +80,7 @@ var _ = Describe("UpdateMachine, asked by somebody else than Cluster API", func(
 		foreign := victim.machine.DeepCopy()
 		foreign.ObjectMeta = metav1.ObjectMeta{Namespace: victim.namespace, Name: "foreign"}
 		foreign.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "other.io", Kind: "OtherMachine", Name: "foreign"}
-		create(foreign)
+		plane.Create(ctx, foreign)
 		handlers, _ := newHandlers()
 		request := &runtimehooksv1.UpdateMachineRequest{}
 		request.Desired.Machine = *foreign
@@ -117,7 +117,7 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 			Expect(c.Get(ctx, client.ObjectKey{Name: w.namespace}, namespace)).To(Succeed())
 			delete(namespace.Labels, infrav1.ExtensionNamespaceLabel)
 			Expect(c.Update(ctx, namespace)).To(Succeed())
-		}, And(HavePrefix("ExtensionConfig elemental does not select Namespace hooks-"), ContainSubstring(": label the Namespace with "+infrav1.ExtensionNamespaceLabel+"=enabled"))),
+		}, And(HavePrefix("ExtensionConfig elemental does not select Namespace spec-"), ContainSubstring(": label the Namespace with "+infrav1.ExtensionNamespaceLabel+"=enabled"))),
 		Entry("for a Machine that is not being updated", func() {
 			w.machine.Annotations = nil
 			Expect(c.Update(ctx, w.machine)).To(Succeed())
@@ -169,7 +169,7 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 
 	It("and, where its control plane wants another OS by now, waits for that to be healthy: one unhealthy Machine would be deleted", func() {
 		kcp := ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "next")
-		create(kcp, ownertest.Template(w.namespace, "next", "oci:registry/os:3"))
+		plane.Create(ctx, kcp, ownertest.Template(w.namespace, "next", "oci:registry/os:3"))
 		w.machine.Labels[clusterv1.ClusterNameLabel], w.machine.Labels[clusterv1.MachineControlPlaneLabel] = "c", ""
 		controlledBy(controlplanev1.GroupVersion.String(), "KubeadmControlPlane", "cp")
 		health := func(status metav1.ConditionStatus) {
@@ -187,7 +187,7 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 		handlers.Client = lagging{Client: c, machines: []clusterv1.Machine{*w.machine}}
 		second := w.machine.DeepCopy()
 		second.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "m2", Labels: w.machine.Labels}
-		create(second)
+		plane.Create(ctx, second)
 		second.Status.Conditions = []metav1.Condition{{
 			Type: controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, Status: metav1.ConditionFalse, Reason: "x", LastTransitionTime: metav1.Now(),
 		}}

@@ -36,31 +36,31 @@ type worker struct {
 
 func newWorker() *worker {
 	GinkgoHelper()
-	w := &worker{namespace: newNamespace()}
+	w := &worker{namespace: plane.NewNamespace(ctx, optIn)}
 	cluster, elementalCluster := ownertest.Cluster(w.namespace, "c", infrav1.NodeUpgradeOption{MaxConcurrent: 7})
 	w.md = ownertest.MachineDeployment(w.namespace, "md", "c", "new", 1)
-	create(cluster, elementalCluster, w.md, ownertest.Template(w.namespace, "new", newImage))
+	plane.Create(ctx, cluster, elementalCluster, w.md, ownertest.Template(w.namespace, "new", newImage))
 	set := ownertest.MachineSet(w.md, "ms", "new", 1)
-	create(set)
+	plane.Create(ctx, set)
 	w.machine = ownertest.Machine(set, "m")
 	w.machine.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""}
 	w.host = &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "h"}}
 	w.host.Spec.MachineRef = &corev1.ObjectReference{Namespace: w.namespace, Name: "m"}
-	create(w.machine, w.host)
+	plane.Create(ctx, w.machine, w.host)
 	w.boots(infrav1.HostOS{ImageURI: oldImage, BootMode: "active"})
 	w.elemental = ownertest.ElementalMachine(w.namespace, "m", "new", newImage)
 	w.elemental.Spec.HostRef = &corev1.ObjectReference{Namespace: w.namespace, Name: "h"}
 	w.elemental.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: w.machine.Name, UID: w.machine.UID,
 	}}
-	create(w.elemental)
+	plane.Create(ctx, w.elemental)
 	return w
 }
 
 // wants is what the owner wants of all its Machines by now, of a template of its own.
 func (w *worker) wants(template *infrav1.ElementalMachineTemplate) {
 	GinkgoHelper()
-	create(template)
+	plane.Create(ctx, template)
 	w.md.Spec.Template.Spec.InfrastructureRef.Name = template.Name
 	Expect(c.Update(ctx, w.md)).To(Succeed())
 }
@@ -270,7 +270,7 @@ var _ = Describe("UpdateMachine", func() {
 		)
 		It("waits for another attempt of the Machine", func() {
 			other := w.other("other")
-			create(other)
+			plane.Create(ctx, other)
 			Expect(w.call()).To(beInProgress("Waiting for ElementalHostUpgrade other of this Machine to end"))
 			other.Status.Phase = infrav1.UpgradeSuperseded
 			Expect(c.Status().Update(ctx, other)).To(Succeed())
@@ -286,7 +286,7 @@ var _ = Describe("UpdateMachine", func() {
 			attempt = attempt.DeepCopy()
 			attempt.ResourceVersion, attempt.UID = "", ""
 			attempt.Spec.Options.OnRollback = infrav1.RollbackKeepCordoned
-			create(attempt)
+			plane.Create(ctx, attempt)
 			attempt.Status = infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeRolledBack, Message: "m"}
 			Expect(c.Status().Update(ctx, attempt)).To(Succeed())
 			Expect(w.call()).To(beInProgress("RolledBack: m"))

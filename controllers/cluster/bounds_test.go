@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview/clusterviewtest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // quiet is how many times in a row the controller has to rest: together for longer than it waits after a change.
@@ -22,11 +23,11 @@ var _ = Describe("A cluster's status line", func() {
 		Eventually(p.says(ctx)).Should(HavePrefix("NodesUpToDate: 2 of 2 nodes"))
 		drift := func(image, said string) int64 {
 			GinkgoHelper()
-			Eventually(lists.Rests).WithPolling(settling).MustPassRepeatedly(quiet).Should(BeTrue())
+			Eventually(lists.Rests).WithPolling(apiserver.Settling).MustPassRepeatedly(quiet).Should(BeTrue())
 			lists.Listed()
-			update(ctx, p.hosts[0], func() { p.hosts[0].Status.OS.ImageURI, p.hosts[0].Status.OS.Digest = image, "" }, true)
+			apiserver.ChangeStatus(ctx, server.Client, p.hosts[0], func() { p.hosts[0].Status.OS.ImageURI, p.hosts[0].Status.OS.Digest = image, "" })
 			Eventually(p.says(ctx)).Should(ContainSubstring(said))
-			Eventually(lists.Rests).WithPolling(settling).MustPassRepeatedly(quiet).Should(BeTrue())
+			Eventually(lists.Rests).WithPolling(apiserver.Settling).MustPassRepeatedly(quiet).Should(BeTrue())
 			return lists.Listed()
 		}
 		alone := drift(v2Image, "1 of 2 nodes")
@@ -45,7 +46,7 @@ var _ = Describe("The failure domains of a cluster", func() {
 	It("are not looked at for a host of another", func(ctx SpecContext) {
 		p := makePool(ctx)
 		Eventually(p.says(ctx)).Should(HavePrefix("NodesUpToDate: 2 of 2 nodes"))
-		Eventually(lists.Rests).WithPolling(settling).MustPassRepeatedly(quiet).Should(BeTrue())
+		Eventually(lists.Rests).WithPolling(apiserver.Settling).MustPassRepeatedly(quiet).Should(BeTrue())
 		lists.Listed()
 		theirs := addHost(ctx, p.cluster.Namespace, "theirs", "a", func(h *infrav1.ElementalHost) { h.Labels[clusterv1.ClusterNameLabel] = "other" })
 		Eventually(func() error { return cached.Get(ctx, client.ObjectKeyFromObject(theirs), theirs) }).Should(Succeed())

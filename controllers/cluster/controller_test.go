@@ -6,15 +6,14 @@ package cluster_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var endpoint = clusterv1.APIEndpoint{Host: "10.0.0.100", Port: 6443}
@@ -22,15 +21,14 @@ var endpoint = clusterv1.APIEndpoint{Host: "10.0.0.100", Port: 6443}
 // makeCluster makes a Cluster and its ElementalCluster, which Cluster API has not come to own yet.
 func makeCluster(ctx SpecContext, changes ...func(*infrav1.ElementalCluster)) (*clusterv1.Cluster, *infrav1.ElementalCluster) {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "cluster-"}}
-	Expect(server.Client.Create(ctx, namespace)).To(Succeed())
-	owner := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "c1"}}
+	namespace := server.NewNamespace(ctx)
+	owner := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c1"}}
 	owner.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
 		APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalCluster", Name: "c1",
 	}
 	Expect(server.Client.Create(ctx, owner)).To(Succeed())
 	object := &infrav1.ElementalCluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "c1", Labels: map[string]string{clusterv1.WatchLabel: watchFilter}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c1", Labels: map[string]string{clusterv1.WatchLabel: watchFilter}},
 	}
 	for _, change := range changes {
 		change(object)
@@ -39,34 +37,14 @@ func makeCluster(ctx SpecContext, changes ...func(*infrav1.ElementalCluster)) (*
 	return owner, object
 }
 
-func update[T client.Object](ctx SpecContext, object T, change func(), status bool) {
-	GinkgoHelper()
-	Eventually(func() error {
-		if err := server.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		change()
-		if status {
-			return server.Client.Status().Update(ctx, object)
-		}
-		return server.Client.Update(ctx, object)
-	}).WithContext(ctx).Should(Succeed())
-}
-
 // own does what Cluster API does.
 func own(ctx SpecContext, owner *clusterv1.Cluster, object *infrav1.ElementalCluster) {
 	GinkgoHelper()
-	update(ctx, object, func() {
+	apiserver.Change(ctx, server.Client, object, func() {
 		object.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: owner.Name, UID: owner.UID,
 		}}
-	}, false)
-}
-
-func get(ctx SpecContext, object *infrav1.ElementalCluster) func() (*infrav1.ElementalCluster, error) {
-	return func() (*infrav1.ElementalCluster, error) {
-		return object, server.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-	}
+	})
 }
 
 // settled is the version of an object once nothing writes it any more: one change is written in several requests.
@@ -75,38 +53,28 @@ func settled(ctx SpecContext, object *infrav1.ElementalCluster) string {
 	last := ""
 	Eventually(func() (bool, error) {
 		before := last
-		_, err := get(ctx, object)()
+		_, err := server.Stored(ctx, object)()
 		last = object.ResourceVersion
 		return last == before, err
 	}).WithContext(ctx).MustPassRepeatedly(30).Should(BeTrue())
 	return last
 }
 
-func haveCondition(conditionType string, status metav1.ConditionStatus, reason string) OmegaMatcher {
-	return WithTransform(func(object conditions.Getter) string {
-		condition := conditions.Get(object, conditionType)
-		if condition == nil {
-			return "none"
-		}
-		return string(condition.Status) + "/" + condition.Reason
-	}, Equal(string(status)+"/"+reason))
-}
-
 var _ = Describe("An ElementalCluster", func() {
 	It("is provisioned when it is owned and has an endpoint", func(ctx SpecContext) {
 		owner, object := makeCluster(ctx)
-		Eventually(get(ctx, object)).Should(SatisfyAll(
-			haveCondition(infrav1.CAPIClusterReadyCondition, metav1.ConditionFalse, infrav1.MissingClusterOwnerReason),
-			haveCondition(infrav1.ControlPlaneEndpointReadyCondition, metav1.ConditionFalse, infrav1.MissingControlPlaneEndpointReason),
-			haveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
+		Eventually(server.Stored(ctx, object)).Should(SatisfyAll(
+			apiserver.HaveCondition(infrav1.CAPIClusterReadyCondition, metav1.ConditionFalse, infrav1.MissingClusterOwnerReason),
+			apiserver.HaveCondition(infrav1.ControlPlaneEndpointReadyCondition, metav1.ConditionFalse, infrav1.MissingControlPlaneEndpointReason),
+			apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
 		))
 		own(ctx, owner, object)
-		Eventually(get(ctx, object)).Should(haveCondition(infrav1.CAPIClusterReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(server.Stored(ctx, object)).Should(apiserver.HaveCondition(infrav1.CAPIClusterReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		Expect(object.Status.Initialization.Provisioned).To(BeNil())
 
-		update(ctx, object, func() { object.Spec.ControlPlaneEndpoint = endpoint }, false)
-		Eventually(get(ctx, object)).Should(SatisfyAll(
-			haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+		apiserver.Change(ctx, server.Client, object, func() { object.Spec.ControlPlaneEndpoint = endpoint })
+		Eventually(server.Stored(ctx, object)).Should(SatisfyAll(
+			apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 			HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())),
 		))
 	})
@@ -118,11 +86,11 @@ var _ = Describe("An ElementalCluster", func() {
 			return apierrors.IsNotFound(cached.Get(ctx, client.ObjectKeyFromObject(owner), &clusterv1.Cluster{}))
 		}).Should(BeTrue())
 		own(ctx, owner, object)
-		Eventually(get(ctx, object)).Should(haveCondition(infrav1.CAPIClusterReadyCondition, metav1.ConditionFalse, infrav1.MissingClusterOwnerReason))
+		Eventually(server.Stored(ctx, object)).Should(apiserver.HaveCondition(infrav1.CAPIClusterReadyCondition, metav1.ConditionFalse, infrav1.MissingClusterOwnerReason))
 		settled(ctx, object)
 		again := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name}, Spec: owner.Spec}
 		Expect(server.Client.Create(ctx, again)).To(Succeed())
-		Eventually(get(ctx, object)).Should(haveCondition(infrav1.CAPIClusterReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(server.Stored(ctx, object)).Should(apiserver.HaveCondition(infrav1.CAPIClusterReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 	})
 
 	It("keeps what the upgrade controller has written", func(ctx SpecContext) {
@@ -130,10 +98,10 @@ var _ = Describe("An ElementalCluster", func() {
 			c.Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: "sha256:1", Host: "h1"}}
 		})
 		slots := []infrav1.UpgradeSlot{{Attempt: "a1", Upgrade: "u1"}}
-		update(ctx, object, func() { object.Status.UpgradeSlots = slots }, true)
+		apiserver.ChangeStatus(ctx, server.Client, object, func() { object.Status.UpgradeSlots = slots })
 		own(ctx, owner, object)
-		update(ctx, object, func() { object.Spec.ControlPlaneEndpoint = endpoint }, false)
-		Eventually(get(ctx, object)).Should(SatisfyAll(
+		apiserver.Change(ctx, server.Client, object, func() { object.Spec.ControlPlaneEndpoint = endpoint })
+		Eventually(server.Stored(ctx, object)).Should(SatisfyAll(
 			HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())),
 			HaveField("Status.UpgradeSlots", slots),
 			HaveField("Spec.Quarantine", ConsistOf(infrav1.QuarantinedImage{Digest: "sha256:1", Host: "h1"})),
@@ -144,9 +112,9 @@ var _ = Describe("An ElementalCluster", func() {
 		func(ctx SpecContext, change func(*infrav1.ElementalCluster)) {
 			owner, object := makeCluster(ctx, func(c *infrav1.ElementalCluster) { c.Spec.ControlPlaneEndpoint = endpoint }, change)
 			own(ctx, owner, object)
-			update(ctx, owner, func() { owner.Spec.Paused = ptr.To(true) }, false)
-			update(ctx, owner, func() { owner.Spec.Paused = nil }, false)
-			Consistently(get(ctx, object)).Should(HaveField("Status.Conditions", BeEmpty()))
+			apiserver.Change(ctx, server.Client, owner, func() { owner.Spec.Paused = ptr.To(true) })
+			apiserver.Change(ctx, server.Client, owner, func() { owner.Spec.Paused = nil })
+			Consistently(server.Stored(ctx, object)).Should(HaveField("Status.Conditions", BeEmpty()))
 		},
 		Entry("when it is externally managed", func(c *infrav1.ElementalCluster) {
 			c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
@@ -157,12 +125,12 @@ var _ = Describe("An ElementalCluster", func() {
 	It("does nothing while its Cluster is paused", func(ctx SpecContext) {
 		owner, object := makeCluster(ctx)
 		own(ctx, owner, object)
-		Eventually(get(ctx, object)).Should(haveCondition(infrav1.CAPIClusterReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		update(ctx, owner, func() { owner.Spec.Paused = ptr.To(true) }, false)
-		Eventually(get(ctx, object)).Should(haveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason))
-		update(ctx, object, func() { object.Spec.ControlPlaneEndpoint = endpoint }, false)
-		Consistently(get(ctx, object)).Should(HaveField("Status.Initialization.Provisioned", BeNil()))
-		update(ctx, owner, func() { owner.Spec.Paused = nil }, false)
-		Eventually(get(ctx, object)).Should(HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())))
+		Eventually(server.Stored(ctx, object)).Should(apiserver.HaveCondition(infrav1.CAPIClusterReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		apiserver.Change(ctx, server.Client, owner, func() { owner.Spec.Paused = ptr.To(true) })
+		Eventually(server.Stored(ctx, object)).Should(apiserver.HaveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason))
+		apiserver.Change(ctx, server.Client, object, func() { object.Spec.ControlPlaneEndpoint = endpoint })
+		Consistently(server.Stored(ctx, object)).Should(HaveField("Status.Initialization.Provisioned", BeNil()))
+		apiserver.Change(ctx, server.Client, owner, func() { owner.Spec.Paused = nil })
+		Eventually(server.Stored(ctx, object)).Should(HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())))
 	})
 })

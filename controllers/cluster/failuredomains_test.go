@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // addHost makes a host that is free and in a failure domain.
@@ -68,11 +69,11 @@ func domain(name string, controlPlane bool) clusterv1.FailureDomain {
 func makeLedCluster(ctx SpecContext) (*clusterv1.Cluster, *infrav1.ElementalCluster) {
 	GinkgoHelper()
 	owner, object := makeCluster(ctx)
-	update(ctx, owner, func() {
+	apiserver.Change(ctx, server.Client, owner, func() {
 		owner.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{
 			APIGroup: controlplanev1.GroupVersion.Group, Kind: "KubeadmControlPlane", Name: "cp",
 		}
-	}, false)
+	})
 	own(ctx, owner, object)
 	return owner, object
 }
@@ -90,37 +91,37 @@ var _ = Describe("Failure domains", func() {
 		addHost(ctx, owner.Namespace, "theirs", "c", func(h *infrav1.ElementalHost) { h.Labels[clusterv1.ClusterNameLabel] = "other" })
 		addHost(ctx, owner.Namespace, "unapproved", "d", func(h *infrav1.ElementalHost) { h.Spec.Approved = false })
 		addHost(ctx, owner.Namespace, "nowhere", "")
-		Eventually(get(ctx, object)).Should(haveDomains(domain("a", true), domain("b", false)))
+		Eventually(server.Stored(ctx, object)).Should(haveDomains(domain("a", true), domain("b", false)))
 
 		By("following a host to another domain")
 		host := &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: "free"}}
-		update(ctx, host, func() { host.Labels[association.FailureDomainLabel] = "e" }, false)
-		Eventually(get(ctx, object)).Should(haveDomains(domain("b", false), domain("e", true)))
+		apiserver.Change(ctx, server.Client, host, func() { host.Labels[association.FailureDomainLabel] = "e" })
+		Eventually(server.Stored(ctx, object)).Should(haveDomains(domain("b", false), domain("e", true)))
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
-		Eventually(get(ctx, object)).Should(haveDomains(domain("b", false)))
+		Eventually(server.Stored(ctx, object)).Should(haveDomains(domain("b", false)))
 	})
 
 	It("are for the control plane where it can have, or has, a host", func(ctx SpecContext) {
 		owner, object := makeLedCluster(ctx)
 		addHost(ctx, owner.Namespace, "h1", "a", forControlPlane)
 		addHost(ctx, owner.Namespace, "h2", "b")
-		Eventually(get(ctx, object)).Should(haveDomains(domain("a", false), domain("b", false)), "no control plane is known yet")
+		Eventually(server.Stored(ctx, object)).Should(haveDomains(domain("a", false), domain("b", false)), "no control plane is known yet")
 		addControlPlane(ctx, owner)
-		Eventually(get(ctx, object)).Should(haveDomains(domain("a", true), domain("b", false)))
+		Eventually(server.Stored(ctx, object)).Should(haveDomains(domain("a", true), domain("b", false)))
 
 		machine := &infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: "m1", Labels: map[string]string{
 			clusterv1.ClusterNameLabel: owner.Name, clusterv1.MachineControlPlaneLabel: "",
 		}}}
 		machine.Spec.HostRef = &corev1.ObjectReference{Name: "h2"}
 		Expect(server.Client.Create(ctx, machine)).To(Succeed())
-		Eventually(get(ctx, object)).Should(haveDomains(domain("a", true), domain("b", true)))
+		Eventually(server.Stored(ctx, object)).Should(haveDomains(domain("a", true), domain("b", true)))
 	})
 
 	It("are for a control plane that people made without the label by which Cluster API makes it the Cluster's", func(ctx SpecContext) {
 		owner, object := makeLedCluster(ctx)
 		addControlPlaneTemplate(ctx, owner)
 		addHost(ctx, owner.Namespace, "h1", "a", forControlPlane)
-		Eventually(get(ctx, object)).Should(haveDomains(domain("a", false)), "no control plane is known yet")
+		Eventually(server.Stored(ctx, object)).Should(haveDomains(domain("a", false)), "no control plane is known yet")
 		settled(ctx, object)
 		kcp := addKubeadmControlPlane(ctx, owner, nil)
 		Eventually(func() error {
@@ -129,7 +130,7 @@ var _ = Describe("Failure domains", func() {
 		before := kcp.DeepCopy()
 		kcp.Labels = map[string]string{clusterv1.ClusterNameLabel: owner.Name}
 		Expect(server.Client.Patch(ctx, kcp, client.MergeFrom(before))).To(Succeed())
-		Eventually(get(ctx, object)).Should(haveDomains(domain("a", true)))
+		Eventually(server.Stored(ctx, object)).Should(haveDomains(domain("a", true)))
 	})
 
 	It("do not count a label that the host proposed itself for the control plane's selector", func(ctx SpecContext) {
@@ -138,9 +139,9 @@ var _ = Describe("Failure domains", func() {
 		host := addHost(ctx, owner.Namespace, "h1", "a", forControlPlane, func(h *infrav1.ElementalHost) {
 			h.Annotations = map[string]string{infrav1.ProposedLabelsAnnotation: "role"}
 		})
-		Eventually(get(ctx, object)).Should(haveDomains(domain("a", false)))
-		update(ctx, host, func() { delete(host.Annotations, infrav1.ProposedLabelsAnnotation) }, false)
-		Eventually(get(ctx, object)).Should(haveDomains(domain("a", true)))
+		Eventually(server.Stored(ctx, object)).Should(haveDomains(domain("a", false)))
+		apiserver.Change(ctx, server.Client, host, func() { delete(host.Annotations, infrav1.ProposedLabelsAnnotation) })
+		Eventually(server.Stored(ctx, object)).Should(haveDomains(domain("a", true)))
 	})
 })
 
@@ -148,11 +149,11 @@ var _ = Describe("A control plane endpoint", func() {
 	It("may be provided by others, in the Cluster", func(ctx SpecContext) {
 		owner, object := makeCluster(ctx)
 		own(ctx, owner, object)
-		Eventually(get(ctx, object)).Should(
-			haveCondition(infrav1.ControlPlaneEndpointReadyCondition, metav1.ConditionFalse, infrav1.MissingControlPlaneEndpointReason))
-		update(ctx, owner, func() { owner.Spec.ControlPlaneEndpoint = endpoint }, false)
-		Eventually(get(ctx, object)).Should(SatisfyAll(
-			haveCondition(infrav1.ControlPlaneEndpointReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+		Eventually(server.Stored(ctx, object)).Should(
+			apiserver.HaveCondition(infrav1.ControlPlaneEndpointReadyCondition, metav1.ConditionFalse, infrav1.MissingControlPlaneEndpointReason))
+		apiserver.Change(ctx, server.Client, owner, func() { owner.Spec.ControlPlaneEndpoint = endpoint })
+		Eventually(server.Stored(ctx, object)).Should(SatisfyAll(
+			apiserver.HaveCondition(infrav1.ControlPlaneEndpointReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 			HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())),
 			HaveField("Spec.ControlPlaneEndpoint", BeZero()),
 		))

@@ -17,6 +17,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 const (
@@ -55,10 +56,10 @@ func (p *pool) add(ctx SpecContext, set *clusterv1.MachineSet, name string) {
 	machine := ownertest.Machine(set, "m-"+name)
 	machine.Labels = labels
 	Expect(server.Client.Create(ctx, machine)).To(Succeed())
-	update(ctx, machine, func() { machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: name} }, true)
+	apiserver.ChangeStatus(ctx, server.Client, machine, func() { machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: name} })
 	host := &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "host-" + name, Labels: labels}}
 	Expect(server.Client.Create(ctx, host)).To(Succeed())
-	update(ctx, host, func() { host.Status.OS = infrav1.HostOS{ImageURI: v1Image, Digest: v1Digest} }, true)
+	apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.OS = infrav1.HostOS{ImageURI: v1Image, Digest: v1Digest} })
 	elemental := &infrav1.ElementalMachine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: machine.Name, Labels: labels, OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: machine.Name, UID: machine.UID,
@@ -74,8 +75,8 @@ func (p *pool) add(ctx SpecContext, set *clusterv1.MachineSet, name string) {
 // says what the status line is.
 func (p *pool) says(ctx SpecContext) func() (string, error) {
 	return func() (string, error) {
-		object, err := get(ctx, p.cluster)()
-		if line := conditions.Get(object, infrav1.NodesUpToDateCondition); line != nil {
+		_, err := server.Stored(ctx, p.cluster)()
+		if line := conditions.Get(p.cluster, infrav1.NodesUpToDateCondition); line != nil {
 			return line.Reason + ": " + line.Message, err
 		}
 		return "", err
@@ -90,17 +91,17 @@ var _ = Describe("The status line of a cluster", func() {
 		written := settled(ctx, p.cluster)
 
 		By("a word of a host, and of an attempt, that is not in the line")
-		update(ctx, p.hosts[0], func() { p.hosts[0].Status.Message = "hello" }, true)
-		Consistently(get(ctx, p.cluster)).Should(HaveField("ResourceVersion", written))
+		apiserver.ChangeStatus(ctx, server.Client, p.hosts[0], func() { p.hosts[0].Status.Message = "hello" })
+		Consistently(server.Stored(ctx, p.cluster)).Should(HaveField("ResourceVersion", written))
 
 		By("an owner that is pointed to a clone")
 		clone := ownertest.Template(namespace, "workers-2", v2Image)
 		Expect(server.Client.Create(ctx, clone)).To(Succeed())
-		update(ctx, p.deployment, func() { p.deployment.Spec.Template.Spec.InfrastructureRef.Name = clone.Name }, false)
+		apiserver.Change(ctx, server.Client, p.deployment, func() { p.deployment.Spec.Template.Spec.InfrastructureRef.Name = clone.Name })
 		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on " + v2Image))
-		update(ctx, clone, func() {
+		apiserver.Change(ctx, server.Client, clone, func() {
 			clone.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin(v2Image, v2Digest)}
-		}, false)
+		})
 		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on sha256:222222222222"))
 
 		By("an attempt")
@@ -110,37 +111,37 @@ var _ = Describe("The status line of a cluster", func() {
 			ImageURI: v2Image, OSVersionManagement: ownertest.OS(v2Image),
 		}
 		Expect(server.Client.Create(ctx, attempt)).To(Succeed())
-		update(ctx, attempt, func() {
+		apiserver.ChangeStatus(ctx, server.Client, attempt, func() {
 			attempt.Status.Step, attempt.Status.StepIndex, attempt.Status.StepCount = "Drain", 7, 14
 			attempt.Status.Phase, attempt.Status.Message = infrav1.UpgradeProgressing, "3 Pods"
-		}, true)
+		})
 		Eventually(p.says(ctx)).Should(Equal("NodesUpgrading: 0 of 2 nodes on sha256:222222222222, node-1 draining (7/14)"))
 		written = settled(ctx, p.cluster)
-		update(ctx, attempt, func() { attempt.Status.Message = "2 Pods" }, true)
-		Consistently(get(ctx, p.cluster)).Should(HaveField("ResourceVersion", written), "what a step waits for is not in the line")
+		apiserver.ChangeStatus(ctx, server.Client, attempt, func() { attempt.Status.Message = "2 Pods" })
+		Consistently(server.Stored(ctx, p.cluster)).Should(HaveField("ResourceVersion", written), "what a step waits for is not in the line")
 
 		By("its roll-back")
-		update(ctx, attempt, func() { attempt.Status.Phase, attempt.Status.Message = infrav1.UpgradeRolledBack, "it did not boot" }, true)
+		apiserver.ChangeStatus(ctx, server.Client, attempt, func() { attempt.Status.Phase, attempt.Status.Message = infrav1.UpgradeRolledBack, "it did not boot" })
 		Eventually(p.says(ctx)).Should(Equal("NodesHeld: 0 of 2 nodes on sha256:222222222222, node-1 rolled back: it did not boot"))
 
 		By("hosts that run the image")
 		for _, host := range p.hosts {
-			update(ctx, host, func() { host.Status.OS = infrav1.HostOS{ImageURI: v2Image, Digest: v2Digest} }, true)
+			apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.OS = infrav1.HostOS{ImageURI: v2Image, Digest: v2Digest} })
 		}
 		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:222222222222"))
-		Expect(get(ctx, p.cluster)()).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Expect(server.Stored(ctx, p.cluster)()).To(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 
 		By("one that was added after the tag had moved: it runs the image, which is all that is asked of it")
-		update(ctx, p.hosts[1], func() { p.hosts[1].Status.OS.Digest = "sha256:3333333333333333" }, true)
+		apiserver.ChangeStatus(ctx, server.Client, p.hosts[1], func() { p.hosts[1].Status.OS.Digest = "sha256:3333333333333333" })
 		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on " + v2Image))
 
 		By("one that falls back weeks later")
-		update(ctx, p.hosts[1], func() { p.hosts[1].Status.OS = infrav1.HostOS{ImageURI: v1Image, Digest: v1Digest} }, true)
-		update(ctx, p.machines[1], func() {
+		apiserver.ChangeStatus(ctx, server.Client, p.hosts[1], func() { p.hosts[1].Status.OS = infrav1.HostOS{ImageURI: v1Image, Digest: v1Digest} })
+		apiserver.ChangeStatus(ctx, server.Client, p.machines[1], func() {
 			conditions.Set(p.machines[1], metav1.Condition{Type: infrav1.OSDriftedCondition, Status: metav1.ConditionTrue, Reason: infrav1.HostFellBackReason})
-		}, true)
+		})
 		Eventually(p.says(ctx)).Should(Equal("NodesDrifted: 1 of 2 nodes on sha256:222222222222, node-2 drifted"))
-		Expect(get(ctx, p.cluster)()).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+		Expect(server.Stored(ctx, p.cluster)()).To(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 			"the infrastructure is ready whatever the nodes run")
 
 		By("a machine that goes")
@@ -156,20 +157,20 @@ var _ = Describe("The status line of a cluster", func() {
 			infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"managedOSVersionName":"stable"}`)},
 		}
 		Expect(server.Client.Create(ctx, template)).To(Succeed())
-		update(ctx, p.deployment, func() { p.deployment.Spec.Template.Spec.InfrastructureRef.Name = template.Name }, false)
+		apiserver.Change(ctx, server.Client, p.deployment, func() { p.deployment.Spec.Template.Spec.InfrastructureRef.Name = template.Name })
 		Eventually(p.says(ctx)).Should(Equal("OSNotManaged: 2 nodes, whose OS is not managed"))
 		settled(ctx, p.cluster)
-		update(ctx, template, func() {
+		apiserver.Change(ctx, server.Client, template, func() {
 			template.Annotations = map[string]string{infrav1.ResolvedOSVersionAnnotation: fmt.Sprintf(
 				`{"managedOSVersionName":"stable","imageUri":%q,"resourceVersion":"1"}`, v1Image)}
-		}, false)
+		})
 		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:111111111111"))
 
 		By("a host that was registered again, and has reported before its machine has it again")
-		update(ctx, p.hosts[0], func() { delete(p.hosts[0].Labels, clusterv1.ClusterNameLabel) }, false)
-		update(ctx, p.hosts[0], func() { p.hosts[0].Status.OS = infrav1.HostOS{ImageURI: v2Image, Digest: v2Digest} }, true)
+		apiserver.Change(ctx, server.Client, p.hosts[0], func() { delete(p.hosts[0].Labels, clusterv1.ClusterNameLabel) })
+		apiserver.ChangeStatus(ctx, server.Client, p.hosts[0], func() { p.hosts[0].Status.OS = infrav1.HostOS{ImageURI: v2Image, Digest: v2Digest} })
 		settled(ctx, p.cluster)
-		update(ctx, p.hosts[0], func() { p.hosts[0].Labels = map[string]string{clusterv1.ClusterNameLabel: "c1"} }, false)
+		apiserver.Change(ctx, server.Client, p.hosts[0], func() { p.hosts[0].Labels = map[string]string{clusterv1.ClusterNameLabel: "c1"} })
 		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 1 of 2 nodes on sha256:111111111111"))
 	})
 })

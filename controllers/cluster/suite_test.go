@@ -4,7 +4,6 @@
 package cluster_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -34,19 +33,12 @@ var (
 	lists *apiserver.Counting
 )
 
-// settling is long against the time that a write needs to come back as an event.
-const settling = 500 * time.Millisecond
-
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultConsistentlyDuration(time.Second)
 	server = apiserver.StartForSuite()
-	mgr, err := server.NewManager()
-	Expect(err).NotTo(HaveOccurred())
+	mgr := server.NewManager(clusterview.AddIndexes)
 	cached, lists = mgr.GetCache(), &apiserver.Counting{Client: mgr.GetClient()}
-	Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect((&cluster.Reconciler{Client: lists, Kubeconfigs: kubeconfig.NewReader(mgr.GetCache()), WatchFilterValue: watchFilter}).
 		SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
-	stop, err := apiserver.Run(context.Background(), mgr)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(stop)
+	server.Run(mgr)
 })

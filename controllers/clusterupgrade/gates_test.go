@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // connector connects to the API server of the suite, or to none.
@@ -40,7 +41,7 @@ var _ = Describe("The gates of an ElementalClusterUpgrade", func() {
 		account := &corev1.ServiceAccount{ObjectMeta: w.meta("gates")}
 		account.Annotations = map[string]string{infrav1.GatesAnnotation: infrav1.GatesAllowed}
 		state = &corev1.ConfigMap{ObjectMeta: w.meta("state"), Data: map[string]string{"health": "bad"}}
-		create(account, state,
+		plane.Create(ctx, account, state,
 			&rbacv1.Role{ObjectMeta: w.meta("gates"), Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}}},
 			&rbacv1.RoleBinding{
 				ObjectMeta: w.meta("gates"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "gates"},
@@ -56,7 +57,7 @@ var _ = Describe("The gates of an ElementalClusterUpgrade", func() {
 	}
 	becomes := func(health string) {
 		GinkgoHelper()
-		change(state, func(m *corev1.ConfigMap) { m.Data["health"] = health })
+		apiserver.Change(ctx, c, state, func(m *corev1.ConfigMap) { m.Data["health"] = health })
 	}
 	isClosed := func() OmegaMatcher {
 		return And(HaveField("Phase", infrav1.ClusterUpgradeProgressing),
@@ -77,14 +78,14 @@ var _ = Describe("The gates of an ElementalClusterUpgrade", func() {
 
 		By("not being evaluated while a node is in work, which closes them")
 		attempt := w.attempt("a", infrav1.UpgradeProgressing, true)
-		changeStatus(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(cluster *infrav1.ElementalCluster) {
+		apiserver.ChangeStatus(ctx, c, &infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(cluster *infrav1.ElementalCluster) {
 			cluster.Status.UpgradeSlots = []infrav1.UpgradeSlot{{Attempt: attempts.ID(attempt), Upgrade: attempt.Name}}
 		})
 		becomes("bad")
 		Expect(w.settle()).To(And(isOpen(), HaveField("Message", "node node-a is at Cordon (5/14)")))
 
 		By("being evaluated again after the node")
-		changeStatus(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(cluster *infrav1.ElementalCluster) { cluster.Status.UpgradeSlots = nil })
+		apiserver.ChangeStatus(ctx, c, &infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(cluster *infrav1.ElementalCluster) { cluster.Status.UpgradeSlots = nil })
 		w.brings(attempt, infrav1.UpgradeSucceeded, true)
 		w.runs("a", imageB)
 		Expect(w.settle()).To(And(isClosed(), HaveField("Stage", "b (4/5)")))
@@ -106,7 +107,7 @@ var _ = Describe("The gates of an ElementalClusterUpgrade", func() {
 		w.begin(gated)
 		Expect(w.upgrade.Status.Message).To(HavePrefix("gate storage is closed: cannot reach workload cluster c: not connected"))
 		Expect(w.image("a")).To(Equal(imageA))
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Gates = nil })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Gates = nil })
 		Expect(w.settle().Gates).To(BeEmpty())
 		Expect(w.image("a")).To(Equal(imageB))
 	})

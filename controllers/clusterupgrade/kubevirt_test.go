@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 const oldKubeVirt, newKubeVirt = "v1.7.0", "v1.8.4"
@@ -40,7 +41,7 @@ func newOperator(w *world, change func(*kubevirtv1.KubeVirt)) *operator {
 			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "virt-handler", Image: "handler"}}},
 		},
 	}}
-	create(kubeVirt, handler)
+	plane.Create(ctx, kubeVirt, handler)
 	DeferCleanup(func() { Expect(client.IgnoreNotFound(c.Delete(ctx, kubeVirt))).To(Succeed()) })
 	o := &operator{kubeVirt: kubeVirt, handler: handler}
 	o.deploys(oldKubeVirt)
@@ -50,10 +51,10 @@ func newOperator(w *world, change func(*kubevirtv1.KubeVirt)) *operator {
 // deploys a version, and rolls it out.
 func (o *operator) deploys(version string) {
 	GinkgoHelper()
-	changeStatus(o.handler, func(d *appsv1.DaemonSet) {
+	apiserver.ChangeStatus(ctx, c, o.handler, func(d *appsv1.DaemonSet) {
 		d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberReady: 2}
 	})
-	changeStatus(o.kubeVirt, func(k *kubevirtv1.KubeVirt) {
+	apiserver.ChangeStatus(ctx, c, o.kubeVirt, func(k *kubevirtv1.KubeVirt) {
 		k.Status.Phase, k.Status.OperatorVersion, k.Status.ObservedGeneration = kubevirtv1.KubeVirtPhaseDeployed, version, ptr.To(k.Generation)
 		k.Status.ObservedKubeVirtVersion, k.Status.TargetKubeVirtVersion = version, version
 		k.Status.ObservedDeploymentID, k.Status.TargetDeploymentID = version, version
@@ -68,17 +69,17 @@ func (o *operator) deploys(version string) {
 // isUpgraded to a version by a person.
 func (o *operator) isUpgraded(version string) {
 	GinkgoHelper()
-	changeStatus(o.kubeVirt, func(k *kubevirtv1.KubeVirt) { k.Status.OperatorVersion = version })
+	apiserver.ChangeStatus(ctx, c, o.kubeVirt, func(k *kubevirtv1.KubeVirt) { k.Status.OperatorVersion = version })
 }
 
 func (o *operator) methods() []kubevirtv1.WorkloadUpdateMethod {
 	GinkgoHelper()
-	return get(o.kubeVirt).Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods
+	return apiserver.Get(ctx, c, o.kubeVirt).Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods
 }
 
 func (o *operator) isHeld() bool {
 	GinkgoHelper()
-	_, isHeld := get(o.kubeVirt).Annotations[infrav1.HeldWorkloadsAnnotation]
+	_, isHeld := apiserver.Get(ctx, c, o.kubeVirt).Annotations[infrav1.HeldWorkloadsAnnotation]
 	return isHeld
 }
 
@@ -90,9 +91,9 @@ func (w *world) outdated(name string, isMigratable corev1.ConditionStatus) *kube
 	GinkgoHelper()
 	vmi := &kubevirtv1.VirtualMachineInstance{ObjectMeta: w.meta(name)}
 	vmi.Labels = map[string]string{kubevirtv1.OutdatedLauncherImageLabel: ""}
-	create(vmi)
+	plane.Create(ctx, vmi)
 	DeferCleanup(func() { Expect(client.IgnoreNotFound(c.Delete(ctx, vmi))).To(Succeed()) })
-	change(vmi, func(v *kubevirtv1.VirtualMachineInstance) {
+	apiserver.Change(ctx, c, vmi, func(v *kubevirtv1.VirtualMachineInstance) {
 		v.Status.Phase = kubevirtv1.Running
 		v.Status.Conditions = []kubevirtv1.VirtualMachineInstanceCondition{{Type: kubevirtv1.VirtualMachineInstanceIsMigratable, Status: isMigratable}}
 	})
@@ -129,22 +130,22 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		w.begin(with(infrav1.WorkloadsAfterNodes))
 		Expect(w.settle()).To(isAt("KubeVirt (3/7)", "virt-operator of KubeVirt "+w.namespace+"/kubevirt is v1.7.0: apply the manifests of virt-operator v1.8.4"))
 		Expect(o.methods()).To(BeEmpty(), "held before virt-operator may roll anything out")
-		Expect(get(o.kubeVirt).Spec.ImageTag).To(Equal(oldKubeVirt))
+		Expect(apiserver.Get(ctx, c, o.kubeVirt).Spec.ImageTag).To(Equal(oldKubeVirt))
 
 		By("setting the version, but not while it is paused")
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
 		o.isUpgraded(newKubeVirt)
 		Expect(w.settle()).To(isAt("KubeVirt (3/7)", "paused: "))
-		Expect(get(o.kubeVirt).Spec.ImageTag).To(Equal(oldKubeVirt))
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = false })
+		Expect(apiserver.Get(ctx, c, o.kubeVirt).Spec.ImageTag).To(Equal(oldKubeVirt))
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = false })
 		Expect(w.settle()).To(isAt("KubeVirt (3/7)", "KubeVirt "+w.namespace+"/kubevirt is to have v1.7.0 instead of v1.8.4"))
-		Expect(get(o.kubeVirt).Spec.ImageTag).To(Equal(newKubeVirt))
+		Expect(apiserver.Get(ctx, c, o.kubeVirt).Spec.ImageTag).To(Equal(newKubeVirt))
 		Expect(w.image("a")).To(Equal(imageA))
 		attempt := w.attempt("a", infrav1.UpgradeProgressing, false)
 		Expect(w.settle().Stage).To(Equal("KubeVirt (3/7)"))
 
 		o.deploys(newKubeVirt)
-		changeStatus(o.handler, func(d *appsv1.DaemonSet) { d.Status.NumberReady = 1 })
+		apiserver.ChangeStatus(ctx, c, o.handler, func(d *appsv1.DaemonSet) { d.Status.NumberReady = 1 })
 		Expect(w.settle().Message).To(ContainSubstring("virt-handler: of 2 Pods 2 are updated and 1 Ready"))
 		o.deploys(newKubeVirt)
 		Expect(w.settle().Stage).To(Equal("a (4/7)"))
@@ -161,7 +162,7 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		Expect(w.settle()).To(isAt("Workloads (6/7)", "KubeVirt brings virtual machines to launchers of its version: "+w.namespace+"/moves"))
 		Expect(o.methods()).To(ConsistOf(kubevirtv1.WorkloadUpdateMethodLiveMigrate))
 		Expect(o.isHeld()).To(BeFalse())
-		change(moves, func(v *kubevirtv1.VirtualMachineInstance) { v.Labels = nil })
+		apiserver.Change(ctx, c, moves, func(v *kubevirtv1.VirtualMachineInstance) { v.Labels = nil })
 		done := w.settle()
 		Expect(done.Phase).To(Equal(infrav1.ClusterUpgradeSucceeded))
 		Expect(done.Stages).To(ContainElement(And(HaveField("Name", "Workloads"), HaveField("CompletionTime", Not(BeNil())),
@@ -175,7 +176,7 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		Expect(o.methods()).To(BeEmpty())
 		o.deploys(newKubeVirt)
 		Expect(w.settle().Stage).To(Equal("a (4/7)"))
-		Expect(get(o.kubeVirt).Spec.ImageTag).To(BeEmpty())
+		Expect(apiserver.Get(ctx, c, o.kubeVirt).Spec.ImageTag).To(BeEmpty())
 	})
 
 	It("updates its workloads before the nodes where that is asked for", func() {
@@ -187,10 +188,10 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		o.deploys(newKubeVirt)
 		Expect(w.settle()).To(isAt("Workloads (4/7)", "virt-controller looks which virtual machines"))
 		w.later()
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
 		Expect(w.settle()).To(isAt("Workloads (4/7)", "paused: "))
 		Expect(o.isHeld()).To(BeTrue())
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = false })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = false })
 		w.settle()
 		o.deploys(newKubeVirt)
 		Expect(w.settle()).To(isAt("Workloads (4/7)", "KubeVirt brings virtual machines"))
@@ -222,7 +223,7 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		Expect(o.isHeld()).To(BeFalse())
 	},
 		Entry("when the upgrade is cancelled", func(*operator) {
-			change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+			apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 			Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling),
 				HaveField("Message", ContainSubstring("cannot be given back: cannot reach workload cluster c"))))
 		}),
@@ -245,10 +246,10 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		w.begin(with(infrav1.WorkloadsAfterNodes))
 		o.isUpgraded(newKubeVirt)
 		w.settle()
-		change(o.kubeVirt, by)
-		stored := get(o.kubeVirt).Spec
+		apiserver.Change(ctx, c, o.kubeVirt, by)
+		stored := apiserver.Get(ctx, c, o.kubeVirt).Spec
 		Expect(w.settle().Message).To(ContainSubstring(expected))
-		Expect(get(o.kubeVirt).Spec).To(Equal(stored))
+		Expect(apiserver.Get(ctx, c, o.kubeVirt).Spec).To(Equal(stored))
 	},
 		Entry("when its image tag is put back", func(k *kubevirtv1.KubeVirt) { k.Spec.ImageTag = oldKubeVirt },
 			"/kubevirt to v1.7.0, and it is not changed again: set it to v1.8.4"),
@@ -271,7 +272,7 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 	It("is left alone while nodes are in work, and after one has failed", func() {
 		o := newOperator(w, same)
 		inWork := func(slots ...infrav1.UpgradeSlot) {
-			changeStatus(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(cluster *infrav1.ElementalCluster) { cluster.Status.UpgradeSlots = slots })
+			apiserver.ChangeStatus(ctx, c, &infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(cluster *infrav1.ElementalCluster) { cluster.Status.UpgradeSlots = slots })
 		}
 		inWork(infrav1.UpgradeSlot{Attempt: "uid", Upgrade: "of-another-image"})
 		w.begin(with(infrav1.WorkloadsAfterNodes))
@@ -314,7 +315,7 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		w.settle()
 		Expect(o.isHeld()).To(BeTrue())
 		w.upgrade = second
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		w.settle()
 		Expect(o.methods()).To(ConsistOf(kubevirtv1.WorkloadUpdateMethodLiveMigrate))
 	})

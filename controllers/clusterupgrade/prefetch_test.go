@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var digestB = "sha256:" + strings.Repeat("b", 64)
@@ -25,14 +26,14 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 	BeforeEach(func() {
 		w = newWorld()
 		for _, pool := range []string{"a", "b"} {
-			changeStatus(w.host(pool), func(h *infrav1.ElementalHost) { h.Status.Agent.Prefetches = true })
+			apiserver.ChangeStatus(ctx, c, w.host(pool), func(h *infrav1.ElementalHost) { h.Status.Agent.Prefetches = true })
 		}
 	})
 
 	// reports what the host of a pool says of its order.
 	reports := func(pool string, phase infrav1.HostUpgradePhase, digest, message string) {
 		GinkgoHelper()
-		changeStatus(w.host(pool), func(h *infrav1.ElementalHost) {
+		apiserver.ChangeStatus(ctx, c, w.host(pool), func(h *infrav1.ElementalHost) {
 			h.Status.Prefetch = &infrav1.HostPrefetchStatus{ID: h.Spec.Prefetch.ID, Phase: phase, Digest: digest, Message: message}
 		})
 	}
@@ -55,7 +56,7 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 		Expect(w.image("a")).To(Equal(imageA))
 
 		By("ordering it anew what a person has mended")
-		change(w.template("b"), func(t *infrav1.ElementalMachineTemplate) {
+		apiserver.Change(ctx, c, w.template("b"), func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey] = runtime.RawExtension{Raw: []byte(`{"imageUri":"` + imageA + `","upgradeRecovery":true}`)}
 		})
 		w.settle()
@@ -78,15 +79,15 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 		reports("a", infrav1.HostUpgradeFetched, digestB, "")
 		w.settle()
 		order := w.host("b").Spec.Prefetch
-		changeStatus(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Status = infrav1.ElementalClusterUpgradeStatus{} })
-		changeStatus(w.host("a"), func(h *infrav1.ElementalHost) { h.Status.Prefetch = nil })
+		apiserver.ChangeStatus(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Status = infrav1.ElementalClusterUpgradeStatus{} })
+		apiserver.ChangeStatus(ctx, c, w.host("a"), func(h *infrav1.ElementalHost) { h.Status.Prefetch = nil })
 		Expect(w.settle()).To(And(HaveField("Stage", "Prefetch (2/5)"), HaveField("Digest", digestB)))
 		Expect(w.host("b").Spec.Prefetch).To(Equal(order))
 	})
 
 	It("holds at a digest in quarantine", func() {
 		w.begin()
-		change(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(e *infrav1.ElementalCluster) {
+		apiserver.Change(ctx, c, &infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(e *infrav1.ElementalCluster) {
 			e.Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: digestB}}
 		})
 		reports("a", infrav1.HostUpgradeFetched, digestB, "")
@@ -97,12 +98,12 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 	It("holds at a digest that another Cluster of the namespace has in quarantine, unless that is waived", func() {
 		_, other := ownertest.Cluster(w.namespace, "other", infrav1.NodeUpgradeOption{})
 		other.Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: digestB}}
-		create(other)
+		plane.Create(ctx, other)
 		w.begin()
 		reports("a", infrav1.HostUpgradeFetched, digestB, "")
 		Expect(w.settle().Message).To(HavePrefix("Image/" + digestB + ": is quarantined by ElementalCluster other"))
 		Expect(w.host("b").Spec.Prefetch).To(BeNil())
-		change(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(e *infrav1.ElementalCluster) {
+		apiserver.Change(ctx, c, &infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(e *infrav1.ElementalCluster) {
 			e.Spec.SkipPreflight = []infrav1.PreflightCheck{"Quarantine"}
 		})
 		w.settle()
@@ -111,7 +112,7 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 
 	It("does not have later stages soak again", func() {
 		for _, pool := range []string{"a", "b"} {
-			changeStatus(w.host(pool), func(h *infrav1.ElementalHost) { h.Status.Agent.Prefetches = false })
+			apiserver.ChangeStatus(ctx, c, w.host(pool), func(h *infrav1.ElementalHost) { h.Status.Agent.Prefetches = false })
 		}
 		w.begin(func(u *infrav1.ElementalClusterUpgrade) {
 			u.Spec.Order = []infrav1.PoolStage{{Pools: []string{"b"}, SoakSeconds: ptr.To[int32](60)}, {Pools: []string{"a"}}}
@@ -123,16 +124,16 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 		Expect(w.settle().Stage).To(Equal("a (4/5)"))
 
 		By("a manager that has not recorded the stage")
-		changeStatus(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) {
+		apiserver.ChangeStatus(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) {
 			u.Status.Stages[1] = infrav1.ClusterUpgradeStage{Name: "Prefetch"}
 		})
-		changeStatus(w.host("a"), func(h *infrav1.ElementalHost) { h.Status.Agent.Prefetches = true })
+		apiserver.ChangeStatus(ctx, c, w.host("a"), func(h *infrav1.ElementalHost) { h.Status.Agent.Prefetches = true })
 		Expect(w.settle()).To(And(HaveField("Stage", "Prefetch (2/5)"),
 			HaveField("Stages", ContainElement(And(HaveField("Name", "b"), HaveField("CompletionTime", Equal(soaked)))))))
 	})
 
 	It("fetches nothing where the cluster does not want it", func() {
-		change(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(e *infrav1.ElementalCluster) {
+		apiserver.Change(ctx, c, &infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(e *infrav1.ElementalCluster) {
 			e.Spec.NodeUpgradeOption = infrav1.NodeUpgradeOption{Prefetch: infrav1.PrefetchNone}
 		})
 		w.begin()
@@ -143,11 +144,11 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 	It("orders no further host while it is paused, and takes the orders back when it is cancelled", func() {
 		w.begin()
 		reports("a", infrav1.HostUpgradeFetched, digestB, "")
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
 		Expect(w.settle().Message).To(Equal("paused: set spec.paused to false to go on"))
 		Expect(w.host("b").Spec.Prefetch).To(BeNil())
 		Expect(w.host("a").Spec.Prefetch).NotTo(BeNil())
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
 		Expect(w.host("a").Spec.Prefetch).To(BeNil())
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
@@ -40,7 +41,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		Expect(w.settle().Message).To(Equal("node node-a: says something"))
 		w.brings(attempt, infrav1.UpgradeProgressing, true)
 		slots := func(slots ...infrav1.UpgradeSlot) {
-			changeStatus(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(cluster *infrav1.ElementalCluster) { cluster.Status.UpgradeSlots = slots })
+			apiserver.ChangeStatus(ctx, c, &infrav1.ElementalCluster{ObjectMeta: w.meta("c")}, func(cluster *infrav1.ElementalCluster) { cluster.Status.UpgradeSlots = slots })
 		}
 		slots(infrav1.UpgradeSlot{Attempt: attempts.ID(attempt), Upgrade: attempt.Name})
 		Expect(w.settle().Message).To(Equal("node node-a is at Cordon (5/14)"))
@@ -65,7 +66,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		Expect(w.image("a")).To(Equal(imageC), "one that has ended changes nothing")
 
 		By(`losing its status, as "clusterctl move" does`)
-		changeStatus(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Status = infrav1.ElementalClusterUpgradeStatus{} })
+		apiserver.ChangeStatus(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Status = infrav1.ElementalClusterUpgradeStatus{} })
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeSucceeded))
 		Expect(w.image("a")).To(Equal(imageC))
 	})
@@ -111,12 +112,12 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 
 	It("say that a Machine has no host, for which there is no ElementalHostUpgrade", func() {
 		w.begin()
-		change(w.elemental("a"), func(m *infrav1.ElementalMachine) { m.Spec.HostRef = nil })
+		apiserver.Change(ctx, c, w.elemental("a"), func(m *infrav1.ElementalMachine) { m.Spec.HostRef = nil })
 		Expect(w.settle().Message).To(Equal("Machine a has no host yet: register one for it, or scale its pool down"))
 	})
 
 	It("keep what a template says besides the image", func() {
-		change(w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
+		apiserver.Change(ctx, c, w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey] = runtime.RawExtension{
 				Raw: []byte(`{"imageUri":"` + imageA + `","debug":true,"upgradeRecovery":true}`),
 			}
@@ -139,7 +140,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		w.begin()
 		attempt := w.attempt("a", infrav1.UpgradeHostLost, true)
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeFailed), HaveField("Message", ContainSubstring("or set spec.release of the ElementalHostUpgrade"))))
-		change(attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Release = true })
+		apiserver.Change(ctx, c, attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Release = true })
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeProgressing), HaveField("Stage", HavePrefix("b ")),
 			HaveField("Stages", ContainElement(And(HaveField("Name", "a"),
 				HaveField("Message", "without node node-a: its host is lost, and spec.release of its ElementalHostUpgrade is set"))))))
@@ -147,18 +148,18 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 
 	It("say that they are paused by an annotation", func() {
 		w.begin()
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) {
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) {
 			annotations.AddAnnotations(u, map[string]string{clusterv1.PausedAnnotation: ""})
 		})
 		Expect(w.settle().Message).To(Equal("paused: remove annotation cluster.x-k8s.io/paused of the ElementalClusterUpgrade to go on"))
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { delete(u.Annotations, clusterv1.PausedAnnotation) })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { delete(u.Annotations, clusterv1.PausedAnnotation) })
 		Expect(w.settle().Message).To(Equal("waiting for an ElementalHostUpgrade of Machine a"))
 	})
 
 	It("make way for a newer one", func() {
 		w.begin()
 		newer := &infrav1.ElementalClusterUpgrade{ObjectMeta: w.meta("zz"), Spec: *w.upgrade.Spec.DeepCopy()}
-		create(newer)
+		plane.Create(ctx, newer)
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeSuperseded), HaveField("Message", "ElementalClusterUpgrade zz was created after it")))
 	})
 
@@ -166,12 +167,12 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		w.begin()
 		newer := &infrav1.ElementalClusterUpgrade{ObjectMeta: w.meta("zz"), Spec: *w.upgrade.Spec.DeepCopy()}
 		newer.Spec.OSVersion.ImageURI = imageC
-		create(newer)
+		plane.Create(ctx, newer)
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling), HaveField("Message", HavePrefix(
 			"ElementalClusterUpgrade zz takes its place; waiting until ElementalMachineTemplate a is rolled out, to hold its nodes"))))
 		clone := w.clone("a")
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeSuperseded))
-		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+		Expect(apiserver.Get(ctx, c, clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
 	})
 
 	It("do not soak again because a node of an earlier stage is not up to date any more", func() {
@@ -190,10 +191,10 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 
 	It("go on with a template that somebody has changed otherwise", func() {
 		w.begin(func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
-		change(w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
+		apiserver.Change(ctx, c, w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.SkipPreflight = []infrav1.PreflightCheck{"NodeReady"}
 		})
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = false })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = false })
 		w.settle()
 		Expect(w.image("a")).To(Equal(imageB))
 	})
@@ -201,7 +202,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 	It("do not begin with a template of another Cluster", func() {
 		stranger := ownertest.ElementalMachine(w.namespace, "stranger", "a", imageA)
 		stranger.Labels = map[string]string{clusterv1.ClusterNameLabel: "other"}
-		create(stranger)
+		plane.Create(ctx, stranger)
 		w.begin()
 		Expect(w.upgrade.Status).To(And(HaveField("Stage", "Preflight (1/5)"), HaveField("Message", "ElementalMachineTemplate a is also that of Machines of Cluster other, "+
 			"which would be upgraded at once, in no order: give each Cluster a template of its own")))
@@ -213,11 +214,11 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		attempt := w.attempt("a", infrav1.UpgradeSucceeded, true)
 		w.runs("a", imageB)
 		elemental := w.elemental("a")
-		changeStatus(elemental, func(m *infrav1.ElementalMachine) {
+		apiserver.ChangeStatus(ctx, c, elemental, func(m *infrav1.ElementalMachine) {
 			conditions.Set(m, metav1.Condition{Type: infrav1.OSUpToDateCondition, Status: metav1.ConditionFalse, Reason: "HostRunsOtherOS", ObservedGeneration: m.Generation})
 		})
 		Expect(w.settle().Message).To(Equal("waiting until Machine a, which was upgraded, is reported to run the OS"), attempt.Name)
-		changeStatus(elemental, func(m *infrav1.ElementalMachine) {
+		apiserver.ChangeStatus(ctx, c, elemental, func(m *infrav1.ElementalMachine) {
 			conditions.Set(m, metav1.Condition{Type: infrav1.OSDriftedCondition, Status: metav1.ConditionTrue, Reason: "Drifted", ObservedGeneration: m.Generation})
 		})
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeFailed), HaveField("Message", "node node-a was upgraded and runs another OS by now: "+
@@ -248,45 +249,45 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 	It("waits until the nodes in work are finished, and holds what is rolled out", func() {
 		clone := w.clone("a")
 		attempt := w.attempt("a", infrav1.UpgradeProgressing, true)
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling), HaveField("Message", "cancelled; being finished: node-a")))
-		Expect(get(clone).Annotations).NotTo(HaveKey(infrav1.HeldByAnnotation))
+		Expect(apiserver.Get(ctx, c, clone).Annotations).NotTo(HaveKey(infrav1.HeldByAnnotation))
 
 		w.brings(attempt, infrav1.UpgradeRolledBack, true)
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled),
 			HaveField("Message", "0 of 2 nodes run "+imageB+"; the others are held until their templates are changed, or another ElementalClusterUpgrade is created")))
-		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+		Expect(apiserver.Get(ctx, c, clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
 		Expect([]string{w.image("a"), w.image("b")}).To(Equal([]string{imageB, imageA}), "templates are left as they are")
 
 		By("creating another one, which takes the nodes and releases what was held")
 		w.upgrade = &infrav1.ElementalClusterUpgrade{ObjectMeta: w.meta("again"), Spec: infrav1.ElementalClusterUpgradeSpec{
 			ClusterName: "c", OSVersion: infrav1.ClusterOSVersion{ImageURI: imageB},
 		}}
-		create(w.upgrade)
+		plane.Create(ctx, w.upgrade)
 		Expect(c.Delete(ctx, attempt)).To(Succeed())
 		w.settle()
 		w.runs("a", imageB)
 		w.settle()
 		w.runs("b", imageB)
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeSucceeded))
-		Expect(get(clone).Annotations).NotTo(HaveKey(infrav1.HeldByAnnotation))
+		Expect(apiserver.Get(ctx, c, clone).Annotations).NotTo(HaveKey(infrav1.HeldByAnnotation))
 	})
 
 	It("waits for a template to be rolled out, without which nothing could be held", func() {
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling), HaveField("Message",
 			"cancelled; waiting until ElementalMachineTemplate a is rolled out, to hold its nodes: see its conditions, or put its former image back")))
 		clone := w.clone("a")
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
-		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+		Expect(apiserver.Get(ctx, c, clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
 	})
 
 	It("puts the templates back with Revert", func() {
 		clone := w.clone("a")
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled), HaveField("Message", "the templates have their former OS again; nodes that were upgraded are now upgraded back: see their ElementalHostUpgrades")))
 		Expect(w.image("a")).To(Equal(imageA))
-		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"), "until the owners refer to the former OS again")
+		Expect(apiserver.Get(ctx, c, clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"), "until the owners refer to the former OS again")
 	})
 
 	It("says with Revert that it has changed nothing, where the templates had its OS before", func() {
@@ -295,7 +296,7 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 		w.settle()
 		w.patch("b", imageB)
 		w.begin(func(u *infrav1.ElementalClusterUpgrade) { u.Name = "again" })
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled), HaveField("Message", HavePrefix(
 			"nothing was put back: the upgrade has changed no template. Those that have oci:registry/os:b were changed before"))))
 		Expect(w.image("a")).To(Equal(imageB))
@@ -303,23 +304,23 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 
 	It("waits for the ElementalCluster, without which it cannot hold what it has begun", func() {
 		w.clone("a")
-		elemental := get(&infrav1.ElementalCluster{ObjectMeta: w.meta("c")})
+		elemental := apiserver.Get(ctx, c, &infrav1.ElementalCluster{ObjectMeta: w.meta("c")})
 		Expect(c.Delete(ctx, elemental)).To(Succeed())
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling),
 			HaveField("Message", HavePrefix("cancelled; nodes that are not begun cannot be held: "))))
 		elemental.ResourceVersion, elemental.UID = "", ""
-		create(elemental)
+		plane.Create(ctx, elemental)
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
 	})
 
 	It("is what deleting it does, with Hold", func() {
 		clone := w.clone("a")
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OnCancel = infrav1.CancelRevert })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OnCancel = infrav1.CancelRevert })
 		Expect(c.Delete(ctx, w.upgrade)).To(Succeed())
 		w.settle()
 		Expect(client.IgnoreNotFound(c.Get(ctx, client.ObjectKeyFromObject(w.upgrade), w.upgrade))).To(Succeed())
-		Expect(get(clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+		Expect(apiserver.Get(ctx, c, clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
 		Expect(w.image("a")).To(Equal(imageB))
 	})
 
@@ -327,14 +328,14 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 		w.upgrade = &infrav1.ElementalClusterUpgrade{ObjectMeta: w.meta("nowhere"), Spec: infrav1.ElementalClusterUpgradeSpec{
 			ClusterName: "z", OSVersion: infrav1.ClusterOSVersion{ImageURI: imageB},
 		}}
-		create(w.upgrade)
+		plane.Create(ctx, w.upgrade)
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradePending))
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled), HaveField("Message", "Cluster z does not exist")))
 	})
 
 	It("cannot be taken back", func() {
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		w.upgrade.Spec.Cancel = false
 		Expect(c.Update(ctx, w.upgrade)).To(MatchError(ContainSubstring("a cancelled upgrade does not go on")))
 	})

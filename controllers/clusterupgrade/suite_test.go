@@ -5,14 +5,10 @@ package clusterupgrade_test
 
 import (
 	"context"
-	"fmt"
-	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
@@ -25,7 +21,6 @@ var (
 	ctx   = context.Background()
 	plane *apiserver.Server
 	c     client.Client
-	count atomic.Int64
 )
 
 func TestClusterUpgrade(t *testing.T) {
@@ -35,43 +30,5 @@ func TestClusterUpgrade(t *testing.T) {
 var _ = BeforeSuite(func() {
 	plane = apiserver.StartForSuite()
 	c = apiserver.NewIndexed(plane.Client, clusterview.AddIndexes)
-	workload, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(kinds.Install(ctx, workload)).To(Succeed())
+	Expect(kinds.Install(ctx, plane.Client)).To(Succeed())
 })
-
-func newNamespace() string {
-	GinkgoHelper()
-	name := fmt.Sprintf("upgrade-%d", count.Add(1))
-	create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	return name
-}
-
-func create(objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(c.Create(ctx, object)).To(Succeed())
-	}
-}
-
-func get[T client.Object](object T) T {
-	GinkgoHelper()
-	Expect(c.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
-	return object
-}
-
-// change an object as it is stored now.
-func change[T client.Object](object T, how func(T)) {
-	GinkgoHelper()
-	base, _ := get(object).DeepCopyObject().(client.Object)
-	how(object)
-	Expect(c.Patch(ctx, object, client.MergeFrom(base))).To(Succeed())
-}
-
-// changeStatus of an object as it is stored now.
-func changeStatus[T client.Object](object T, how func(T)) {
-	GinkgoHelper()
-	base, _ := get(object).DeepCopyObject().(client.Object)
-	how(object)
-	Expect(c.Status().Patch(ctx, object, client.MergeFrom(base))).To(Succeed())
-}

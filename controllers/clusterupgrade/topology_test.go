@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
@@ -23,7 +24,7 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 
 	BeforeEach(func() {
 		w = newWorld()
-		change(w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
+		apiserver.Change(ctx, c, w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
 			t.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: "", clusterv1.ClusterTopologyMachineDeploymentNameLabel: "a"}
 		})
 		w.changeTopology(func(t *clusterv1.Topology) {
@@ -53,7 +54,7 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 
 	It("does not end, when it is cancelled, before the topology has what is to be held", func() {
 		w.begin()
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		Expect(w.settle().Message).To(Equal("cancelled; " + comes + ", or put variable elementalOSImage of the pool back"))
 		w.patch("a", imageB) // as the topology controller does
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
@@ -63,7 +64,7 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 
 	It("does not wait for the topology, when it is cancelled, to put the variable back", func() {
 		w.begin()
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
 		Expect(w.overrides("a")).NotTo(HaveKey(inplace.OSImageVariable))
 	})
@@ -87,7 +88,7 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 		w.begin()
 		w.patch("a", imageB)
 		w.settle()
-		change(w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
 		expected := map[string]string{}
 		for _, image := range former {
@@ -112,11 +113,11 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 	})
 
 	It("sets the variable of a control plane", func() {
-		change(w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
+		apiserver.Change(ctx, c, w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
 			delete(t.Labels, clusterv1.ClusterTopologyMachineDeploymentNameLabel)
 		})
 		w.begin()
-		cluster := get(w.cluster)
+		cluster := apiserver.Get(ctx, c, w.cluster)
 		Expect(cluster.Spec.Topology.ControlPlane.Variables.Overrides).To(ConsistOf(variable(inplace.OSImageVariable, imageB)))
 	})
 })
@@ -124,14 +125,14 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 // changeTopology of the Cluster.
 func (w *world) changeTopology(how func(*clusterv1.Topology)) {
 	GinkgoHelper()
-	change(w.cluster, func(cluster *clusterv1.Cluster) { how(&cluster.Spec.Topology) })
+	apiserver.Change(ctx, c, w.cluster, func(cluster *clusterv1.Cluster) { how(&cluster.Spec.Topology) })
 }
 
 // overrides of a pool's variables.
 func (w *world) overrides(pool string) map[string]string {
 	GinkgoHelper()
 	found := map[string]string{}
-	deployments := get(w.cluster).Spec.Topology.Workers.MachineDeployments
+	deployments := apiserver.Get(ctx, c, w.cluster).Spec.Topology.Workers.MachineDeployments
 	for i := range deployments {
 		if deployments[i].Name != pool {
 			continue

@@ -26,6 +26,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 const (
@@ -45,7 +46,7 @@ type world struct {
 
 func newWorld() *world {
 	GinkgoHelper()
-	w := &world{namespace: newNamespace(), clock: clocktesting.NewFakePassiveClock(time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC))}
+	w := &world{namespace: plane.NewNamespace(ctx), clock: clocktesting.NewFakePassiveClock(time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC))}
 	w.reconciler = &clusterupgrade.Reconciler{
 		Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100), Clock: w.clock,
 		KubeVirt: func(live client.Client, version string) clusterupgrade.KubeVirt {
@@ -53,7 +54,7 @@ func newWorld() *world {
 		},
 	}
 	cluster, elemental := ownertest.Cluster(w.namespace, "c", infrav1.NodeUpgradeOption{})
-	create(cluster, elemental)
+	plane.Create(ctx, cluster, elemental)
 	w.cluster = cluster
 	w.addPool("a")
 	w.addPool("b")
@@ -64,19 +65,19 @@ func newWorld() *world {
 func (w *world) addPool(name string) {
 	GinkgoHelper()
 	md := ownertest.MachineDeployment(w.namespace, name, "c", name, 1)
-	create(ownertest.Template(w.namespace, name, imageA), md)
+	plane.Create(ctx, ownertest.Template(w.namespace, name, imageA), md)
 	set := ownertest.MachineSet(md, name, name, 1)
-	create(set)
+	plane.Create(ctx, set)
 	machine := ownertest.Machine(set, name)
 	machine.Labels = maps.Clone(set.Labels)
 	machine.Labels[clusterv1.ClusterNameLabel], machine.Labels[clusterv1.MachineDeploymentNameLabel] = "c", name
-	create(machine)
-	changeStatus(machine, func(m *clusterv1.Machine) { m.Status.NodeRef.Name = "node-" + name })
+	plane.Create(ctx, machine)
+	apiserver.ChangeStatus(ctx, c, machine, func(m *clusterv1.Machine) { m.Status.NodeRef.Name = "node-" + name })
 	elemental := ownertest.ElementalMachine(w.namespace, name, name, imageA)
 	elemental.Labels = machine.Labels
 	elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID}}
 	elemental.Spec.HostRef = &corev1.ObjectReference{Name: "host-" + name, Namespace: w.namespace}
-	create(elemental)
+	plane.Create(ctx, elemental)
 	w.addHost(name, elemental)
 	w.runs(name, imageA)
 }
@@ -87,31 +88,31 @@ func (w *world) addHost(name string, serves *infrav1.ElementalMachine) {
 	host := &infrav1.ElementalHost{ObjectMeta: w.meta("host-" + name)}
 	host.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
 	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Name: serves.Name, Namespace: w.namespace, UID: serves.UID}
-	create(host)
-	changeStatus(host, func(h *infrav1.ElementalHost) { h.Status.Agent.Version = "v0.8.0" })
+	plane.Create(ctx, host)
+	apiserver.ChangeStatus(ctx, c, host, func(h *infrav1.ElementalHost) { h.Status.Agent.Version = "v0.8.0" })
 }
 
 // host of a pool.
 func (w *world) host(name string) *infrav1.ElementalHost {
-	return get(&infrav1.ElementalHost{ObjectMeta: w.meta("host-" + name)})
+	return apiserver.Get(ctx, c, &infrav1.ElementalHost{ObjectMeta: w.meta("host-" + name)})
 }
 
 // runs has the machine of a pool specify an image, and its host run it.
 func (w *world) runs(name, image string) {
 	GinkgoHelper()
 	elemental := w.elemental(name)
-	change(elemental, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = ownertest.OS(image) })
-	changeStatus(elemental, func(m *infrav1.ElementalMachine) {
+	apiserver.Change(ctx, c, elemental, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = ownertest.OS(image) })
+	apiserver.ChangeStatus(ctx, c, elemental, func(m *infrav1.ElementalMachine) {
 		conditions.Set(m, metav1.Condition{Type: infrav1.OSUpToDateCondition, Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: m.Generation})
 	})
 }
 
 func (w *world) elemental(name string) *infrav1.ElementalMachine {
-	return get(&infrav1.ElementalMachine{ObjectMeta: w.meta(name)})
+	return apiserver.Get(ctx, c, &infrav1.ElementalMachine{ObjectMeta: w.meta(name)})
 }
 
 func (w *world) template(name string) *infrav1.ElementalMachineTemplate {
-	return get(&infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(name)})
+	return apiserver.Get(ctx, c, &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(name)})
 }
 
 func (w *world) meta(name string) metav1.ObjectMeta {
@@ -127,7 +128,7 @@ func (w *world) image(name string) string {
 // patch the image of a pool's template, as somebody else.
 func (w *world) patch(name, image string) {
 	GinkgoHelper()
-	change(w.template(name), func(t *infrav1.ElementalMachineTemplate) {
+	apiserver.Change(ctx, c, w.template(name), func(t *infrav1.ElementalMachineTemplate) {
 		t.Spec.Template.Spec.OSVersionManagement = ownertest.OS(image)
 	})
 }
@@ -137,8 +138,8 @@ func (w *world) clone(name string) *infrav1.ElementalMachineTemplate {
 	GinkgoHelper()
 	clone := ownertest.Template(w.namespace, name+"-clone", w.image(name))
 	clone.Labels = map[string]string{infrav1.SourceTemplateLabel: rollout.LabelValue(name), clusterv1.ClusterNameLabel: "c"}
-	create(clone)
-	change(&clusterv1.MachineDeployment{ObjectMeta: w.meta(name)}, func(md *clusterv1.MachineDeployment) {
+	plane.Create(ctx, clone)
+	apiserver.Change(ctx, c, &clusterv1.MachineDeployment{ObjectMeta: w.meta(name)}, func(md *clusterv1.MachineDeployment) {
 		md.Spec.Template.Spec.InfrastructureRef.Name = clone.Name
 	})
 	return clone
@@ -153,7 +154,7 @@ func (w *world) begin(changes ...func(*infrav1.ElementalClusterUpgrade)) {
 	for _, change := range changes {
 		change(w.upgrade)
 	}
-	create(w.upgrade)
+	plane.Create(ctx, w.upgrade)
 	w.settle()
 }
 
@@ -183,14 +184,14 @@ func (w *world) attempt(name string, phase infrav1.UpgradePhase, cordoned bool) 
 	made := attemptstest.New(w.namespace, "upgrade-"+name, "c", "host-"+name, imageB)
 	made.Spec.MachineName, made.Spec.ElementalMachineName, made.Spec.TemplateName = name, name, name
 	made.Spec.OSVersionManagement = ownertest.OS(imageB)
-	create(made)
+	plane.Create(ctx, made)
 	w.brings(made, phase, cordoned)
 	return made
 }
 
 func (w *world) brings(attempt *infrav1.ElementalHostUpgrade, phase infrav1.UpgradePhase, cordoned bool) {
 	GinkgoHelper()
-	changeStatus(attempt, func(u *infrav1.ElementalHostUpgrade) {
+	apiserver.ChangeStatus(ctx, c, attempt, func(u *infrav1.ElementalHostUpgrade) {
 		u.Status.Phase, u.Status.Step, u.Status.StepIndex, u.Status.StepCount, u.Status.Message = phase, "Admit", 4, 14, "says something"
 		if cordoned {
 			u.Status.Step, u.Status.StepIndex = attempts.StepCordon, 5

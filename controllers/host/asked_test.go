@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("A host that is asked for an attempt", func() {
@@ -18,22 +19,22 @@ var _ = Describe("A host that is asked for an attempt", func() {
 		observed := func(generation int64) OmegaMatcher {
 			return HaveField("Status.Conditions", ContainElement(And(HaveField("Type", clusterv1.ReadyCondition), HaveField("ObservedGeneration", generation))))
 		}
-		Eventually(get(ctx, host)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		Eventually(settled(host)).WithPolling(settling).Should(BeTrue())
-		former := get(ctx, host)
+		Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(settled(host)).WithPolling(apiserver.Settling).Should(BeTrue())
+		former := server.Stored(ctx, host)
 		Expect(former()).To(observed(host.Generation))
 
 		before := host.Generation
-		update(ctx, host, func() { host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1"} })
+		apiserver.Change(ctx, server.Client, host, func() { host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1"} })
 		Expect(host.Generation).NotTo(Equal(before))
-		Consistently(get(ctx, host)).Should(observed(before))
+		Consistently(server.Stored(ctx, host)).Should(observed(before))
 
 		By("what they say does change")
-		update(ctx, host, func() { host.Spec.OSVersionManagement = image("oci://os:v2") })
-		Eventually(get(ctx, host)).Should(And(observed(host.Generation),
-			haveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason)))
+		apiserver.Change(ctx, server.Client, host, func() { host.Spec.OSVersionManagement = image("oci://os:v2") })
+		Eventually(server.Stored(ctx, host)).Should(And(observed(host.Generation),
+			apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason)))
 
-		update(ctx, host, func() { host.Spec.Upgrade = nil })
-		Eventually(get(ctx, host)).Should(observed(host.Generation))
+		apiserver.Change(ctx, server.Client, host, func() { host.Spec.Upgrade = nil })
+		Eventually(server.Stored(ctx, host)).Should(observed(host.Generation))
 	})
 })

@@ -14,11 +14,11 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 func image(uri string) infrav1.OSVersionManagement {
@@ -30,10 +30,8 @@ func image(uri string) infrav1.OSVersionManagement {
 // makeHost makes a host that runs oci://os:v1, unless it is changed.
 func makeHost(ctx SpecContext, changes ...func(*infrav1.ElementalHost)) *infrav1.ElementalHost {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "host-"}}
-	Expect(server.Client.Create(ctx, namespace)).To(Succeed())
 	host := &infrav1.ElementalHost{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "h1", Labels: map[string]string{clusterv1.WatchLabel: watchFilter}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: server.NewNamespace(ctx), Name: "h1", Labels: map[string]string{clusterv1.WatchLabel: watchFilter}},
 		Spec:       infrav1.ElementalHostSpec{Approved: true, PubKey: "key", OSVersionManagement: image("oci://os:v1")},
 		Status: infrav1.ElementalHostStatus{
 			Phase: infrav1.HostPhaseRunning, Installed: true, OS: infrav1.HostOS{ImageURI: "oci://os:v1"},
@@ -45,46 +43,8 @@ func makeHost(ctx SpecContext, changes ...func(*infrav1.ElementalHost)) *infrav1
 	}
 	status := host.Status
 	Expect(server.Client.Create(ctx, host)).To(Succeed())
-	report(ctx, host, func() { status.Conditions = host.Status.Conditions; host.Status = status })
+	apiserver.ChangeStatus(ctx, server.Client, host, func() { status.Conditions = host.Status.Conditions; host.Status = status })
 	return host
-}
-
-func report(ctx SpecContext, host *infrav1.ElementalHost, change func()) {
-	GinkgoHelper()
-	Eventually(func() error {
-		if err := server.Client.Get(ctx, client.ObjectKeyFromObject(host), host); err != nil {
-			return err
-		}
-		change()
-		return server.Client.Status().Update(ctx, host)
-	}).WithContext(ctx).Should(Succeed())
-}
-
-func update[T client.Object](ctx SpecContext, object T, change func()) {
-	GinkgoHelper()
-	Eventually(func() error {
-		if err := server.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		change()
-		return server.Client.Update(ctx, object)
-	}).WithContext(ctx).Should(Succeed())
-}
-
-func get(ctx SpecContext, host *infrav1.ElementalHost) func() (*infrav1.ElementalHost, error) {
-	return func() (*infrav1.ElementalHost, error) {
-		return host, server.Client.Get(ctx, client.ObjectKeyFromObject(host), host)
-	}
-}
-
-func haveCondition(conditionType string, status metav1.ConditionStatus, reason string) OmegaMatcher {
-	return WithTransform(func(object conditions.Getter) string {
-		condition := conditions.Get(object, conditionType)
-		if condition == nil {
-			return "none"
-		}
-		return string(condition.Status) + "/" + condition.Reason
-	}, Equal(string(status)+"/"+reason))
 }
 
 var (
@@ -136,11 +96,11 @@ var _ = DescribeTable("The outcome of an attempt",
 				HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, label)),
 				HaveField("Annotations", Not(HaveKey(infrav1.LastAttemptAnnotation))),
 			)
-			Eventually(get(ctx, host)).Should(haveCondition(clusterv1.PausedCondition, metav1.ConditionFalse, clusterv1.NotPausedReason))
-			Consistently(get(ctx, host)).Should(matches)
+			Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(clusterv1.PausedCondition, metav1.ConditionFalse, clusterv1.NotPausedReason))
+			Consistently(server.Stored(ctx, host)).Should(matches)
 			return
 		}
-		Eventually(get(ctx, host)).Should(matches)
+		Eventually(server.Stored(ctx, host)).Should(matches)
 	},
 	Entry("succeeded", managed, "a1", infrav1.HostUpgradeSucceeded, "", "a1=done@sha256:2"),
 	Entry("failed", managed, "a1", infrav1.HostUpgradeFailed, "", "a1=failed@sha256:2"),
@@ -159,12 +119,12 @@ var _ = DescribeTable("The predecessor's trigger",
 	func(ctx SpecContext, ask func(*infrav1.ElementalHost), moved bool) {
 		host := makeHost(ctx, ask, func(h *infrav1.ElementalHost) { h.Labels[infrav1.InPlaceUpdateLabel] = "pending" })
 		if moved {
-			Eventually(get(ctx, host)).Should(HaveField("Labels", SatisfyAll(
+			Eventually(server.Stored(ctx, host)).Should(HaveField("Labels", SatisfyAll(
 				HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, "pending"), Not(HaveKey(infrav1.InPlaceUpdateLabel)))))
 			return
 		}
-		Eventually(get(ctx, host)).Should(haveCondition(clusterv1.PausedCondition, metav1.ConditionFalse, clusterv1.NotPausedReason))
-		Consistently(get(ctx, host)).Should(HaveField("Labels", SatisfyAll(
+		Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(clusterv1.PausedCondition, metav1.ConditionFalse, clusterv1.NotPausedReason))
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Labels", SatisfyAll(
 			HaveKeyWithValue(infrav1.InPlaceUpdateLabel, "pending"), Not(HaveKey(infrav1.InPlaceUpgradeLabel)))))
 	},
 	Entry("is renamed", func(*infrav1.ElementalHost) {}, true),
@@ -177,7 +137,7 @@ var _ = DescribeTable("The message about a host's OS says what is waited for, or
 	func(ctx SpecContext, change func(*infrav1.ElementalHost), message string) {
 		host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = image("oci://os:v2") }, change)
 		Eventually(func() (string, error) {
-			_, err := get(ctx, host)()
+			_, err := server.Stored(ctx, host)()
 			return conditions.GetMessage(host, infrav1.OSVersionReadyCondition), err
 		}).Should(HaveSuffix(message))
 	},
@@ -198,7 +158,7 @@ var _ = DescribeTable("The message about a host's OS says what is waited for, or
 var _ = DescribeTable("A condition of a host",
 	func(ctx SpecContext, change func(*infrav1.ElementalHost), conditionType string, status metav1.ConditionStatus, reason string) {
 		host := makeHost(ctx, change)
-		Eventually(get(ctx, host)).Should(haveCondition(conditionType, status, reason))
+		Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(conditionType, status, reason))
 	},
 	Entry("ready to be claimed", func(*infrav1.ElementalHost) {}, clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 	Entry("not approved", func(h *infrav1.ElementalHost) { h.Spec.Approved = false },
@@ -296,65 +256,67 @@ var _ = Describe("An ElementalHost of a paused Cluster", func() {
 			cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalCluster", Name: "c1"}
 			return cluster
 		}
-		goesOn := haveCondition(clusterv1.PausedCondition, metav1.ConditionFalse, clusterv1.NotPausedReason)
-		stops := haveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason)
-		rests := func() { Eventually(settled(host)).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue()) }
+		goesOn := apiserver.HaveCondition(clusterv1.PausedCondition, metav1.ConditionFalse, clusterv1.NotPausedReason)
+		stops := apiserver.HaveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason)
+		rests := func() {
+			Eventually(settled(host)).WithPolling(apiserver.Settling).MustPassRepeatedly(2).Should(BeTrue())
+		}
 
-		Eventually(get(ctx, host)).Should(goesOn)
+		Eventually(server.Stored(ctx, host)).Should(goesOn)
 		rests()
 		cluster := paused()
 		Expect(server.Client.Create(ctx, cluster)).To(Succeed())
-		Eventually(get(ctx, host)).Should(stops)
+		Eventually(server.Stored(ctx, host)).Should(stops)
 		rests()
 		Expect(server.Client.Delete(ctx, cluster)).To(Succeed())
-		Eventually(get(ctx, host)).Should(goesOn)
+		Eventually(server.Stored(ctx, host)).Should(goesOn)
 	})
 })
 
 var _ = Describe("A host", func() {
 	It("has its facts on labels, and keeps them while it is silent", func(ctx SpecContext) {
 		host := makeHost(ctx)
-		Eventually(get(ctx, host)).Should(HaveField("Labels", SatisfyAll(
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Labels", SatisfyAll(
 			HaveKeyWithValue(infrav1.InstalledLabel, "true"), Not(HaveKey(infrav1.BootstrappedLabel)))))
-		report(ctx, host, func() { host.Status.Bootstrapped = true })
-		Eventually(get(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
+		apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.Bootstrapped = true })
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
 
 		By("an agent that has lost its memory, or came in place of the predecessor's: a node is not bootstrapped again")
-		update(ctx, host, func() { host.Spec.BootstrapSecret = &corev1.ObjectReference{Name: "bootstrap"} })
-		report(ctx, host, func() { host.Status.Bootstrapped = false })
-		Consistently(get(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
+		apiserver.Change(ctx, server.Client, host, func() { host.Spec.BootstrapSecret = &corev1.ObjectReference{Name: "bootstrap"} })
+		apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.Bootstrapped = false })
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
 		Expect(hostapi.Desired(host).Bootstrap).To(BeFalse())
 
 		By("a move, which carries no status")
-		report(ctx, host, func() { host.Status = infrav1.ElementalHostStatus{} })
-		Eventually(get(ctx, host)).Should(haveCondition(infrav1.InstallationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status = infrav1.ElementalHostStatus{} })
+		Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(infrav1.InstallationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		Expect(host.Labels).To(SatisfyAll(
 			HaveKeyWithValue(infrav1.InstalledLabel, "true"), HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
 	})
 
 	It("is left alone without the watch-filter label", func(ctx SpecContext) {
 		host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Labels = map[string]string{"any": "other"} })
-		Consistently(get(ctx, host)).Should(SatisfyAll(
+		Consistently(server.Stored(ctx, host)).Should(SatisfyAll(
 			HaveField("Labels", Not(HaveKey(infrav1.InstalledLabel))), HaveField("Status.Conditions", BeEmpty())))
 	})
 
 	It("is left alone while its Cluster is paused", func(ctx SpecContext) {
 		host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
-		Eventually(get(ctx, host)).Should(haveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason))
+		Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason))
 		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: "c1"}}
 		cluster.Spec.Paused = ptr.To(true)
 		cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalCluster", Name: "c1"}
 		Expect(server.Client.Create(ctx, cluster)).To(Succeed())
-		update(ctx, host, func() {
+		apiserver.Change(ctx, server.Client, host, func() {
 			delete(host.Annotations, clusterv1.PausedAnnotation)
 			host.Labels[clusterv1.ClusterNameLabel] = "c1"
 			host.Labels[infrav1.InPlaceUpdateLabel] = "pending"
 		})
-		Consistently(get(ctx, host)).Should(SatisfyAll(
-			haveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason),
+		Consistently(server.Stored(ctx, host)).Should(SatisfyAll(
+			apiserver.HaveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason),
 			HaveField("Labels", HaveKey(infrav1.InPlaceUpdateLabel))))
-		update(ctx, cluster, func() { cluster.Spec.Paused = nil })
-		Eventually(get(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, "pending")))
+		apiserver.Change(ctx, server.Client, cluster, func() { cluster.Spec.Paused = nil })
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, "pending")))
 	})
 
 	It("costs nothing while it is idle", func(ctx SpecContext) {
@@ -363,14 +325,14 @@ var _ = Describe("A host", func() {
 			hosts = append(hosts, makeHost(ctx))
 		}
 		for _, host := range hosts {
-			Eventually(get(ctx, host)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+			Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		}
-		Eventually(settled(hosts...)).WithPolling(settling).Should(BeTrue())
+		Eventually(settled(hosts...)).WithPolling(apiserver.Settling).Should(BeTrue())
 		before := callsFor(hosts...)
 
 		By("agents that connect again and have nothing new to say")
 		for _, host := range hosts {
-			report(ctx, host, func() { host.Status.Agent.LastSeen = metav1.Now() })
+			apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.Agent.LastSeen = metav1.Now() })
 		}
 		Consistently(func() [2]int64 { return callsFor(hosts...) }).Should(Equal(before))
 	})

@@ -22,6 +22,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // fakeConnector connects to the API server of the suite, but for the Clusters that are cut off.
@@ -87,8 +88,8 @@ var _ = Describe("The deletion of a host", func() {
 			h.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
 		})
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
-		Consistently(get(ctx, host), time.Second).Should(HaveField("Labels", Not(HaveKey(infrav1.NeedsResetLabel))))
-		update(ctx, host, func() { host.Finalizers = nil }) // as clusterctl does
+		Consistently(server.Stored(ctx, host), time.Second).Should(HaveField("Labels", Not(HaveKey(infrav1.NeedsResetLabel))))
+		apiserver.Change(ctx, server.Client, host, func() { host.Finalizers = nil }) // as clusterctl does
 		Eventually(isGone(ctx, host)).Should(BeTrue())
 	})
 
@@ -96,33 +97,33 @@ var _ = Describe("The deletion of a host", func() {
 		host := makeHost(ctx, func(h *infrav1.ElementalHost) { makeElementalMachine(ctx, h.Namespace) }, serving)
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
 		Consistently(isGone(ctx, host)).Should(BeFalse())
-		update(ctx, host, func() { host.Labels[infrav1.NeedsResetLabel] = "true" })
-		Eventually(get(ctx, host)).Should(haveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.WaitingForResetReason))
+		apiserver.Change(ctx, server.Client, host, func() { host.Labels[infrav1.NeedsResetLabel] = "true" })
+		Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.WaitingForResetReason))
 		Consistently(isGone(ctx, host)).Should(BeFalse())
-		report(ctx, host, func() { host.Status.Phase = infrav1.HostPhaseResetting })
+		apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.Phase = infrav1.HostPhaseResetting })
 		Consistently(isGone(ctx, host)).Should(BeFalse(), "it has not said that it has been wiped")
-		report(ctx, host, func() { host.Status.Phase = infrav1.HostPhaseReset })
+		apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.Phase = infrav1.HostPhaseReset })
 		Eventually(isGone(ctx, host)).Should(BeTrue())
 	})
 
 	It("does not wait for ever for the reset", func(ctx SpecContext) {
 		host := makeHost(ctx, serving)
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
-		Eventually(get(ctx, host)).Should(SatisfyAll(
-			haveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.WaitingForResetReason),
+		Eventually(server.Stored(ctx, host)).Should(SatisfyAll(
+			apiserver.HaveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.WaitingForResetReason),
 			HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true"))), "its machine is gone already")
 		clock.SetTime(time.Now().Add(infrav1.DefaultRebootTimeout + time.Minute))
 		DeferCleanup(func() { clock.SetTime(time.Now()) })
-		update(ctx, host, func() { host.Labels["touched"] = "true" })
+		apiserver.Change(ctx, server.Client, host, func() { host.Labels["touched"] = "true" })
 		Eventually(isGone(ctx, host)).Should(BeTrue())
 	})
 
 	It("is what a person does who does not expect the reset any more", func(ctx SpecContext) {
 		host := makeHost(ctx, released)
-		Eventually(get(ctx, host)).Should(haveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.WaitingForResetReason))
+		Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.WaitingForResetReason))
 		// A write that is on its way would turn the conditions back.
-		Eventually(settled(host)).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue())
-		report(ctx, host, func() {
+		Eventually(settled(host)).WithPolling(apiserver.Settling).MustPassRepeatedly(2).Should(BeTrue())
+		apiserver.ChangeStatus(ctx, server.Client, host, func() {
 			for i := range host.Status.Conditions {
 				host.Status.Conditions[i].LastTransitionTime = metav1.NewTime(time.Now().Add(-time.Hour))
 			}
@@ -145,7 +146,7 @@ var _ = Describe("The Node of a host that is reset", func() {
 	}
 	reset := func(ctx SpecContext, host *infrav1.ElementalHost) {
 		GinkgoHelper()
-		report(ctx, host, func() { host.Status.Phase = infrav1.HostPhaseReset })
+		apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.Phase = infrav1.HostPhaseReset })
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
 	}
 
@@ -196,7 +197,7 @@ var _ = Describe("The Node of a host that is reset", func() {
 		node := makeNode(ctx, nodeName(host), ofHost(host), "")
 		workloads.cut.Store(client.ObjectKeyFromObject(cluster), true)
 		reset(ctx, host)
-		Eventually(get(ctx, host)).Should(haveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.NodeNotDeletedReason))
+		Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.NodeNotDeletedReason))
 		clock.SetTime(clock.Now().Add(nodePatience - time.Second))
 		Consistently(isGone(ctx, host)).Should(BeFalse())
 		clock.SetTime(clock.Now().Add(time.Second))

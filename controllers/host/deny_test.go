@@ -18,6 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 func newKey() string {
@@ -77,14 +78,14 @@ var _ = Describe("The key of a deleted host", func() {
 		func(ctx SpecContext, change func(*infrav1.ElementalHost), after time.Duration, reset infrav1.DeniedKeyReset, note string) {
 			host := makeHost(ctx, come(ctx, 0, ""), change)
 			key := host.Spec.PubKey
-			Eventually(get(ctx, host)).Should(HaveField("Status.Conditions", Not(BeEmpty())))
+			Eventually(server.Stored(ctx, host)).Should(HaveField("Status.Conditions", Not(BeEmpty())))
 			Expect(server.Client.Delete(ctx, host)).To(Succeed())
 			if after > 0 {
 				Consistently(isGone(ctx, host)).Should(BeFalse())
 				Expect(registration(ctx, host).Spec.DeniedKeys).To(BeEmpty())
 				clock.SetTime(time.Now().Add(after))
 				DeferCleanup(func() { clock.SetTime(time.Now()) })
-				update(ctx, host, func() { host.Labels["touched"] = "true" })
+				apiserver.Change(ctx, server.Client, host, func() { host.Labels["touched"] = "true" })
 			}
 			Eventually(isGone(ctx, host)).Should(BeTrue())
 			Expect(registration(ctx, host).Spec.DeniedKeys).To(ConsistOf(And(
@@ -107,7 +108,7 @@ var _ = Describe("The key of a deleted host", func() {
 			Expect(server.Client.Delete(ctx, host)).To(Succeed())
 			if _, moves := host.Annotations[clusterctlv1.DeleteForMoveAnnotation]; moves {
 				Consistently(func() []infrav1.DeniedKey { return registration(ctx, host).Spec.DeniedKeys }).Should(BeEmpty())
-				update(ctx, host, func() { host.Finalizers = nil }) // as clusterctl does
+				apiserver.Change(ctx, server.Client, host, func() { host.Finalizers = nil }) // as clusterctl does
 			}
 			Eventually(isGone(ctx, host)).Should(BeTrue())
 			Expect(registration(ctx, host).Spec.DeniedKeys).To(BeEmpty())
@@ -127,8 +128,8 @@ var _ = Describe("The key of a deleted host", func() {
 		func(ctx SpecContext, approval infrav1.ApprovalPolicy, denied int, changes ...func(*infrav1.ElementalHost)) {
 			host := makeHost(ctx, append([]func(*infrav1.ElementalHost){come(ctx, 0, "")}, changes...)...)
 			opened := registration(ctx, host)
-			update(ctx, opened, func() { opened.Spec.Approval = approval })
-			Eventually(get(ctx, host)).Should(HaveField("Status.Conditions", Not(BeEmpty())))
+			apiserver.Change(ctx, server.Client, opened, func() { opened.Spec.Approval = approval })
+			Eventually(server.Stored(ctx, host)).Should(HaveField("Status.Conditions", Not(BeEmpty())))
 			Expect(server.Client.Delete(ctx, host)).To(Succeed())
 			Eventually(isGone(ctx, host)).Should(BeTrue())
 			Expect(registration(ctx, host).Spec.DeniedKeys).To(HaveLen(denied))
@@ -152,13 +153,13 @@ var _ = Describe("The key of a deleted host", func() {
 	It("is waited for where the registration has no room, and takes that of a host that has been wiped", func(ctx SpecContext) {
 		host := makeHost(ctx, come(ctx, infrav1.MaxDeniedKeys, infrav1.DeniedKeyResetPending))
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
-		Eventually(get(ctx, host)).Should(haveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.DeniedKeysFullReason))
+		Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.DeniedKeysFullReason))
 		Consistently(isGone(ctx, host)).Should(BeFalse())
 
 		full := registration(ctx, host)
 		wiped := full.Spec.DeniedKeys[7].PubKey
-		update(ctx, full, func() { full.Spec.DeniedKeys[7].Reset = infrav1.DeniedKeyResetDone })
-		update(ctx, host, func() { host.Labels["touched"] = "true" })
+		apiserver.Change(ctx, server.Client, full, func() { full.Spec.DeniedKeys[7].Reset = infrav1.DeniedKeyResetDone })
+		apiserver.Change(ctx, server.Client, host, func() { host.Labels["touched"] = "true" })
 		Eventually(isGone(ctx, host)).Should(BeTrue())
 		Expect(registration(ctx, host).Spec.DeniedKeys).To(And(HaveLen(infrav1.MaxDeniedKeys),
 			ContainElement(HaveField("PubKey", host.Spec.PubKey)), Not(ContainElement(HaveField("PubKey", wiped)))))
@@ -166,6 +167,6 @@ var _ = Describe("The key of a deleted host", func() {
 
 	It("is there from the first moment on that a host of an older release is seen", func(ctx SpecContext) {
 		host := makeHost(ctx)
-		Eventually(get(ctx, host)).Should(HaveField("Finalizers", ConsistOf(infrav1.ElementalMachineFinalizer)))
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Finalizers", ConsistOf(infrav1.ElementalMachineFinalizer)))
 	})
 })

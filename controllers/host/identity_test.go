@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // publicKey is that of RFC 8032's first test vector, and fingerprint what openssl makes of it; see wire.KeyFingerprint.
@@ -24,7 +25,7 @@ const (
 var _ = Describe("A host", func() {
 	It("is told from a copy of itself by a boot that comes back, until the one that is left boots again", func(ctx SpecContext) {
 		h := makeHost(ctx)
-		boots := func(ids ...string) { report(ctx, h, func() { h.Status.BootIDs = ids }) }
+		boots := func(ids ...string) { apiserver.ChangeStatus(ctx, server.Client, h, func() { h.Status.BootIDs = ids }) }
 		twice := func() (*metav1.Condition, error) {
 			err := server.Client.Get(ctx, client.ObjectKeyFromObject(h), h)
 			return conditions.Get(h, infrav1.IdentityInUseTwiceCondition), err
@@ -46,10 +47,10 @@ var _ = Describe("A host", func() {
 			err := server.Client.Get(ctx, client.ObjectKeyFromObject(h), h)
 			return conditions.Get(h, infrav1.WorkDirVolatileCondition), err
 		}
-		report(ctx, h, func() { h.Status.Agent.VolatileWorkDir = "/var/lib/elemental/agent is on /var (tmpfs)" })
+		apiserver.ChangeStatus(ctx, server.Client, h, func() { h.Status.Agent.VolatileWorkDir = "/var/lib/elemental/agent is on /var (tmpfs)" })
 		Eventually(volatile).Should(SatisfyAll(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", infrav1.LostWithRebootReason),
 			HaveField("Message", HaveSuffix("and is not upgraded: /var/lib/elemental/agent is on /var (tmpfs)"))))
-		report(ctx, h, func() { h.Status.Agent.VolatileWorkDir = "" })
+		apiserver.ChangeStatus(ctx, server.Client, h, func() { h.Status.Agent.VolatileWorkDir = "" })
 		Eventually(volatile).Should(BeNil())
 	})
 
@@ -62,13 +63,13 @@ var _ = Describe("A host", func() {
 			err := server.Client.Get(ctx, client.ObjectKeyFromObject(h), h)
 			return conditions.Get(h, infrav1.AgentOutdatedCondition), err
 		}
-		Eventually(get(ctx, h)).Should(haveCondition(infrav1.InstallationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(server.Stored(ctx, h)).Should(apiserver.HaveCondition(infrav1.InstallationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		Expect(outdated()).To(BeNil())
-		report(ctx, h, func() { h.Status.Agent = infrav1.HostAgent{Version: "v0.7.0", Outdated: true} })
+		apiserver.ChangeStatus(ctx, server.Client, h, func() { h.Status.Agent = infrav1.HostAgent{Version: "v0.7.0", Outdated: true} })
 		Eventually(outdated).Should(SatisfyAll(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", infrav1.AgentNotSupportedReason),
 			HaveField("Message", HavePrefix("The host runs elemental-agent v0.7.0, whose requests are refused"))))
 		Expect(h.Labels).To(SatisfyAll(HaveKeyWithValue(infrav1.InstalledLabel, "true"), HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
-		report(ctx, h, func() { h.Status.Agent, h.Status.Installed = infrav1.HostAgent{Version: "v0.8.0"}, true })
+		apiserver.ChangeStatus(ctx, server.Client, h, func() { h.Status.Agent, h.Status.Installed = infrav1.HostAgent{Version: "v0.8.0"}, true })
 		Eventually(outdated).Should(BeNil())
 		Expect(h.Labels).To(HaveKeyWithValue(infrav1.InstalledLabel, "true"))
 	})
@@ -80,7 +81,7 @@ var _ = Describe("A host", func() {
 				{APIVersion: "example.com/v1", Kind: "ElementalRegistration", Name: "another", UID: "u-2"},
 			}
 		})
-		Eventually(get(ctx, h)).Should(HaveField("Annotations", SatisfyAll(
+		Eventually(server.Stored(ctx, h)).Should(HaveField("Annotations", SatisfyAll(
 			HaveKeyWithValue(infrav1.RegistrationNameAnnotation, "edge"), HaveKeyWithValue(infrav1.RegistrationNamespaceAnnotation, h.Namespace))))
 		Expect(h.OwnerReferences).To(ConsistOf(HaveField("Name", "another")))
 	})

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
 )
 
@@ -25,8 +26,8 @@ var _ = Describe("A host for which a ManagedOSVersion is named", func() {
 	It("gets its image, and is told to upgrade to it at once", func(ctx SpecContext) {
 		host := makeHost(ctx)
 		Expect(server.Client.Create(ctx, elementaloperator.ManagedOSVersion(host.Namespace, "v2", "container", "oci://os:v2"))).To(Succeed())
-		update(ctx, host, func() { named(host) })
-		Eventually(get(ctx, host)).Should(haveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.WaitingForOSReconcileReason))
+		apiserver.Change(ctx, server.Client, host, func() { named(host) })
+		Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.WaitingForOSReconcileReason))
 		Expect(host.Spec.OSVersionManagement[infrav1.OSVersionKey].Raw).To(
 			MatchJSON(`{"imageUri":"oci://os:v2","managedOSVersionName":"v2","resolvedFrom":"v2"}`))
 		Expect(hostapi.Desired(host).Upgrade).To(HaveField("Apply", true))
@@ -36,14 +37,14 @@ var _ = Describe("A host for which a ManagedOSVersion is named", func() {
 		host := makeHost(ctx, named, func(h *infrav1.ElementalHost) {
 			h.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
 		})
-		Eventually(get(ctx, host)).Should(haveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason))
+		Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason))
 		Expect(hostapi.Desired(host).Upgrade).To(BeNil())
 	})
 
 	It("has its OS from its machine when it serves one", func(ctx SpecContext) {
 		host := makeHost(ctx, named, func(h *infrav1.ElementalHost) { h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"} })
 		Expect(server.Client.Create(ctx, elementaloperator.ManagedOSVersion(host.Namespace, "v2", "container", "oci://os:v2"))).To(Succeed())
-		Consistently(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Not(BeNil())))
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Not(BeNil())))
 		Expect(host.Spec.OSVersionManagement[infrav1.OSVersionKey].Raw).NotTo(ContainSubstring("os:v2"))
 	})
 })

@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // eventsOf are the events about a host, as "reason: note".
@@ -66,14 +67,14 @@ var _ = Describe("An upgrade by hand", func() {
 		before := unmanaged(infrav1.InPlaceUpgradeRolledBack)
 		h := makeHost(ctx, byHand, bootstrapped)
 		Expect(attemptOf(h)).To(Equal(idOf("1")))
-		report(ctx, h, func() { reported(idOf("1"), infrav1.HostUpgradeApplying)(h) })
-		Eventually(get(ctx, h)).Should(haveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.UnmanagedReason))
+		apiserver.ChangeStatus(ctx, server.Client, h, func() { reported(idOf("1"), infrav1.HostUpgradeApplying)(h) })
+		Eventually(server.Stored(ctx, h)).Should(apiserver.HaveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.UnmanagedReason))
 		Eventually(eventsOf(ctx, h)).Should(ContainElement(HavePrefix(infrav1.EventUnmanagedUpgradeStarted)))
-		report(ctx, h, func() {
+		apiserver.ChangeStatus(ctx, server.Client, h, func() {
 			reported(idOf("1"), infrav1.HostUpgradeRolledBack)(h)
 			h.Status.Upgrade.Message = "the wanted snapshot did not boot"
 		})
-		Eventually(get(ctx, h)).Should(haveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.RolledBackReason))
+		Eventually(server.Stored(ctx, h)).Should(apiserver.HaveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.RolledBackReason))
 		Expect(h.Annotations).To(SatisfyAll(
 			HaveKeyWithValue(infrav1.ManualUpgradesAnnotation, "1"),
 			HaveKeyWithValue(infrav1.LastAttemptAnnotation, idOf("1")+"=rolled-back@sha256:2")))
@@ -82,19 +83,19 @@ var _ = Describe("An upgrade by hand", func() {
 		Expect(unmanaged(infrav1.InPlaceUpgradeRolledBack)).To(Equal(before + 1))
 
 		By("triggering it again, before the agent has forgotten the first run")
-		update(ctx, h, func() { h.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending })
+		apiserver.Change(ctx, server.Client, h, func() { h.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending })
 		Expect(attemptOf(h)).To(Equal(idOf("2")))
-		Consistently(get(ctx, h)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, "pending")),
+		Consistently(server.Stored(ctx, h)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, "pending")),
 			"the end of the first run is not that of the second")
-		report(ctx, h, func() {
+		apiserver.ChangeStatus(ctx, server.Client, h, func() {
 			reported(idOf("2"), infrav1.HostUpgradeSucceeded)(h)
 			h.Status.OS = infrav1.HostOS{ImageURI: "oci://os:v2", Digest: "sha256:2"}
 		})
-		Eventually(get(ctx, h)).Should(HaveField("Annotations", HaveKeyWithValue(infrav1.ManualUpgradesAnnotation, "2")))
+		Eventually(server.Stored(ctx, h)).Should(HaveField("Annotations", HaveKeyWithValue(infrav1.ManualUpgradesAnnotation, "2")))
 
 		By("the agent forgetting it, after which it is still known to have been by hand")
-		report(ctx, h, func() { h.Status.Upgrade = nil })
-		Eventually(get(ctx, h)).Should(haveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionTrue, infrav1.UnmanagedReason))
+		apiserver.ChangeStatus(ctx, server.Client, h, func() { h.Status.Upgrade = nil })
+		Eventually(server.Stored(ctx, h)).Should(apiserver.HaveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionTrue, infrav1.UnmanagedReason))
 		Expect(attemptOf(h)).To(BeEmpty())
 	})
 
@@ -103,8 +104,8 @@ var _ = Describe("An upgrade by hand", func() {
 			h.Annotations = map[string]string{infrav1.ManualUpgradesAnnotation: "many"}
 		})
 		Expect(attemptOf(h)).To(Equal(idOf("1")))
-		report(ctx, h, func() { reported(idOf("1"), infrav1.HostUpgradeFailed)(h) })
-		Eventually(get(ctx, h)).Should(HaveField("Annotations", HaveKeyWithValue(infrav1.ManualUpgradesAnnotation, "1")))
+		apiserver.ChangeStatus(ctx, server.Client, h, func() { reported(idOf("1"), infrav1.HostUpgradeFailed)(h) })
+		Eventually(server.Stored(ctx, h)).Should(HaveField("Annotations", HaveKeyWithValue(infrav1.ManualUpgradesAnnotation, "1")))
 	})
 })
 
@@ -118,12 +119,12 @@ var _ = Describe("A new host", func() {
 			infrav1.EventHostRegistered + ": The host has registered through ElementalRegistration racks and waits for spec.approved; " +
 				"the fingerprint of its key: " + fingerprint,
 		}))
-		Eventually(get(ctx, h)).Should(SatisfyAll(
+		Eventually(server.Stored(ctx, h)).Should(SatisfyAll(
 			HaveField("Status.KeyFingerprint", fingerprint),
 			WithTransform(func(h *infrav1.ElementalHost) string { return conditions.GetMessage(h, infrav1.ApprovedCondition) },
 				ContainSubstring("has to show the key "+fingerprint)),
 		))
-		update(ctx, h, func() { h.Spec.Approved = true })
+		apiserver.Change(ctx, server.Client, h, func() { h.Spec.Approved = true })
 		Consistently(eventsOf(ctx, h)).Should(HaveLen(1))
 	})
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // Each spec changes only the registration: no event of the host helps.
@@ -27,33 +28,33 @@ var _ = Describe("Whose signature the images of a host need", func() {
 		registration := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: "rack"}}
 		registration.Spec.ImageVerification = rulesFor("first.test")
 		Expect(server.Client.Create(ctx, registration)).To(Succeed())
-		Eventually(settled(host)).WithPolling(settling).Should(BeTrue())
+		Eventually(settled(host)).WithPolling(apiserver.Settling).Should(BeTrue())
 		return registration
 	}
 
 	It("follows its registration while it serves no machine", func(ctx SpecContext) {
 		host := makeHost(ctx, cameThrough)
 		registration := register(ctx, host)
-		Expect(get(ctx, host)()).To(HaveField("Spec.ImageVerification", rulesFor("first.test")))
+		Expect(server.Stored(ctx, host)()).To(HaveField("Spec.ImageVerification", rulesFor("first.test")))
 
-		update(ctx, registration, func() { registration.Spec.ImageVerification = rulesFor("second.test") })
-		Eventually(get(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("second.test")))
+		apiserver.Change(ctx, server.Client, registration, func() { registration.Spec.ImageVerification = rulesFor("second.test") })
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("second.test")))
 
 		By("taking them off")
-		update(ctx, registration, func() { registration.Spec.ImageVerification = nil })
-		Eventually(get(ctx, host)).Should(HaveField("Spec.ImageVerification", BeNil()))
+		apiserver.Change(ctx, server.Client, registration, func() { registration.Spec.ImageVerification = nil })
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.ImageVerification", BeNil()))
 
 		By("deleting the registration that has some")
-		update(ctx, registration, func() { registration.Spec.ImageVerification = rulesFor("third.test") })
-		Eventually(get(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("third.test")))
+		apiserver.Change(ctx, server.Client, registration, func() { registration.Spec.ImageVerification = rulesFor("third.test") })
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("third.test")))
 		Expect(server.Client.Delete(ctx, registration)).To(Succeed())
-		Consistently(get(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("third.test")))
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("third.test")))
 	})
 
 	It("is its machine's to say while it serves one", func(ctx SpecContext) {
 		host := makeHost(ctx, cameThrough, func(h *infrav1.ElementalHost) { h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"} })
 		registration := register(ctx, host)
-		update(ctx, registration, func() { registration.Spec.ImageVerification = rulesFor("second.test") })
-		Consistently(get(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("first.test")))
+		apiserver.Change(ctx, server.Client, registration, func() { registration.Spec.ImageVerification = rulesFor("second.test") })
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("first.test")))
 	})
 })

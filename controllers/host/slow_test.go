@@ -4,8 +4,6 @@
 package host_test
 
 import (
-	"context"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -16,25 +14,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/host"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
-
-// slowConnector does not answer for one cluster before ctx ends, and tells of the calls for the others.
-type slowConnector struct {
-	slow       client.ObjectKey
-	held, rest chan client.ObjectKey
-}
-
-func (s *slowConnector) Connect(ctx context.Context, cluster client.ObjectKey) (*workload.Cluster, error) {
-	if cluster != s.slow {
-		s.rest <- cluster
-		return nil, workload.ErrUnreachable
-	}
-	s.held <- cluster
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
 
 var _ = Describe("A workload cluster that is slow to answer", func() {
 	// others are looked after by the controller of this spec alone.
@@ -44,7 +25,7 @@ var _ = Describe("A workload cluster that is slow to answer", func() {
 		GinkgoHelper()
 		changes = append([]func(*infrav1.ElementalHost){released}, changes...)
 		made := makeHost(ctx, append(changes, func(h *infrav1.ElementalHost) { h.Labels[clusterv1.WatchLabel] = others })...)
-		report(ctx, made, func() { made.Status.Phase = infrav1.HostPhaseReset })
+		apiserver.ChangeStatus(ctx, server.Client, made, func() { made.Status.Phase = infrav1.HostPhaseReset })
 		return made
 	}
 
@@ -54,30 +35,23 @@ var _ = Describe("A workload cluster that is slow to answer", func() {
 		second.Name, second.ResourceVersion, second.UID = "h2", "", ""
 		status := second.Status
 		Expect(server.Client.Create(ctx, second)).To(Succeed())
-		report(ctx, second, func() { second.Status = status })
+		apiserver.ChangeStatus(ctx, server.Client, second, func() { second.Status = status })
 		for _, h := range []*infrav1.ElementalHost{first, second} {
 			Expect(server.Client.Delete(ctx, h)).To(Succeed())
 		}
 		makeCluster(ctx, first.Namespace)
-		const calls, workers = 10000, 2
-		slow := &slowConnector{
-			slow: client.ObjectKey{Namespace: first.Namespace, Name: "c1"}, held: make(chan client.ObjectKey, calls), rest: make(chan client.ObjectKey, calls),
-		}
-		mgr, err := server.NewManager()
-		Expect(err).NotTo(HaveOccurred())
-		Expect(association.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
-		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+		const workers = 2
+		slow := apiserver.NewSlowClusters(client.ObjectKey{Namespace: first.Namespace, Name: "c1"})
+		mgr := server.NewManager(association.AddIndexes, clusterview.AddIndexes)
 		Expect((&host.Reconciler{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Workload: slow, Clock: clock, WatchFilterValue: others}).
 			SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: workers})).To(Succeed())
-		stop, err := apiserver.Run(ctx, mgr)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(stop)
-		Eventually(slow.held).Should(Receive())
+		server.Run(mgr)
+		Eventually(slow.Held).Should(Receive())
 
 		other := leaving(ctx)
 		makeCluster(ctx, other.Namespace)
 		Expect(server.Client.Delete(ctx, other)).To(Succeed())
-		Eventually(slow.rest).Should(Receive(HaveField("Namespace", other.Namespace)))
-		Expect(slow.held).NotTo(Receive(), "one host of the slow one at a time")
+		Eventually(slow.Rest).Should(Receive(HaveField("Namespace", other.Namespace)))
+		Expect(slow.Held).NotTo(Receive(), "one host of the slow one at a time")
 	})
 })

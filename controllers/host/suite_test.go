@@ -45,15 +45,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultConsistentlyDuration(time.Second)
 	server = apiserver.StartForSuite()
 	Expect(elementaloperator.Install(server.Config)).To(Succeed())
-	mgr, err := server.NewManager()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(association.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
-	Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	mgr := server.NewManager(association.AddIndexes, clusterview.AddIndexes)
 	Expect((&host.Reconciler{Client: counting(mgr), APIReader: mgr.GetAPIReader(), Workload: workloads, Clock: clock, WatchFilterValue: watchFilter}).
 		SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: 10})).To(Succeed())
-	stop, err := apiserver.Run(context.Background(), mgr)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(stop)
+	server.Run(mgr)
 })
 
 // calls counts, by namespace, what the controller reads and writes there: every host of these specs has a namespace of its
@@ -80,9 +75,7 @@ func callsFor(hosts ...*infrav1.ElementalHost) (sum [2]int64) {
 
 // counting is the manager's client, with its reads and writes counted.
 func counting(mgr ctrl.Manager) client.Client {
-	live, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
-	Expect(err).NotTo(HaveOccurred())
-	return interceptor.NewClient(live, interceptor.Funcs{
+	return interceptor.NewClient(server.Client, interceptor.Funcs{
 		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			called(key.Namespace, 1, 0)
 			return mgr.GetClient().Get(ctx, key, object, options...)
@@ -101,15 +94,7 @@ func counting(mgr ctrl.Manager) client.Client {
 	})
 }
 
-// settling is long against the time that a write needs to come back as an event.
-const settling = 500 * time.Millisecond
-
 // settled reports whether nothing has been done for hosts since that was last asked.
 func settled(hosts ...*infrav1.ElementalHost) func() bool {
-	last := [2]int64{-1}
-	return func() bool {
-		now := callsFor(hosts...)
-		defer func() { last = now }()
-		return now == last
-	}
+	return apiserver.Rests(func() [2]int64 { return callsFor(hosts...) })
 }

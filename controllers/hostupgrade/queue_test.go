@@ -22,7 +22,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // reads counts what is read of a workload cluster.
@@ -101,16 +100,12 @@ var _ = Describe("Attempts that wait for a slot", func() {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		queueUp(ctx, w, "b", "c")
 		DeferCleanup(memory.Suspend())
-		mgr, err := server.NewManager()
-		Expect(err).NotTo(HaveOccurred())
+		mgr := server.NewManager(clusterview.AddIndexes)
 		looks := &wakes{Owners: w.owners}
 		w.reconciler.Client, w.reconciler.Owners = mgr.GetClient(), looks
-		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		const enough = 24 // that the attempts of one cluster need not wait for each other
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{NewQueue: standingStill, MaxConcurrentReconciles: enough})).To(Succeed())
-		stop, err := apiserver.Run(ctx, mgr)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(stop)
+		server.Run(mgr)
 		Eventually(looks.count.Load).Should(BeNumerically(">=", 4), "all have been looked at since the controller has started")
 		Eventually(func() bool {
 			before := looks.count.Load()

@@ -14,7 +14,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("An attempt that has succeeded", func() {
@@ -29,14 +28,10 @@ var _ = Describe("An attempt that has succeeded", func() {
 		pause(ctx, w, true)
 
 		DeferCleanup(memory.Suspend())
-		mgr, err := server.NewManager()
-		Expect(err).NotTo(HaveOccurred())
+		mgr := server.NewManager(clusterview.AddIndexes)
 		w.reconciler.Client, w.reconciler.APIReader = mgr.GetClient(), mgr.GetAPIReader()
-		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
-		stop, err := apiserver.Run(ctx, mgr)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(stop)
+		server.Run(mgr)
 
 		asked := func() *infrav1.HostUpgradeRequest { return get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade }
 		Eventually(func() bool {

@@ -43,15 +43,11 @@ func watchVolumes(ctx context.Context, w *world, options controller.Options) *wa
 	attachVolume(ctx, w)
 	w.drive(ctx, w.isAt(ctx, "DetachVolumes"))
 	DeferCleanup(memory.Suspend())
-	mgr, err := server.NewManager()
-	Expect(err).NotTo(HaveOccurred())
+	mgr := server.NewManager(clusterview.AddIndexes)
 	cluster := &watchable{Client: live}
 	w.reconciler.Client, w.reconciler.Workload = mgr.GetClient(), cluster
-	Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect(w.reconciler.SetupWithManager(ctx, mgr, options)).To(Succeed())
-	stop, err := apiserver.Run(ctx, mgr)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(stop)
+	server.Run(mgr)
 	Eventually(cluster.lists.Load).Should(BeNumerically(">", 0))
 	return cluster
 }
@@ -61,12 +57,7 @@ var _ = Describe("What leaves a Node", func() {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		cluster := watchVolumes(ctx, w, controller.Options{})
 		const pause = 5 * time.Second // longer than between two polls, and shorter than a watch is relied on
-		last := int64(0)
-		Eventually(func() bool {
-			now := cluster.lists.Load()
-			defer func() { last = now }()
-			return now == last
-		}, time.Minute, pause).Should(BeTrue(), "nothing is listed while nothing leaves")
+		Eventually(apiserver.Rests(cluster.lists.Load), time.Minute, pause).Should(BeTrue(), "nothing is listed while nothing leaves")
 	})
 
 	It("wakes its attempt", func(ctx SpecContext) {

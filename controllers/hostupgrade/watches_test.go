@@ -57,15 +57,11 @@ var _ = Describe("The Node of an attempt", func() {
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Step).NotTo(BeEmpty(), "it waits")
 		DeferCleanup(memory.Suspend())
-		mgr, err := server.NewManager()
-		Expect(err).NotTo(HaveOccurred())
+		mgr := server.NewManager(clusterview.AddIndexes)
 		w.reconciler.Client = mgr.GetClient()
 		w.reconciler.Clusters = &connections{nodes: mgr.GetCache(), changed: make(chan event.GenericEvent), woken: make(chan []ctrl.Request)}
-		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, apiserver.OnlyWoken())).To(Succeed())
-		stop, err := apiserver.Run(ctx, mgr)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(stop)
+		server.Run(mgr)
 		steps := func() []infrav1.UpgradeStepStatus {
 			return w.status(ctx).Steps
 		}
@@ -92,15 +88,11 @@ var _ = Describe("The connection to a workload cluster", func() {
 
 		told := &connections{changed: make(chan event.GenericEvent, 10), woken: make(chan []ctrl.Request, 10)}
 		DeferCleanup(memory.Suspend())
-		mgr, err := server.NewManager()
-		Expect(err).NotTo(HaveOccurred())
+		mgr := server.NewManager(clusterview.AddIndexes)
 		w.connector.unreachable = true
 		w.reconciler.Client, w.reconciler.Clusters = mgr.GetClient(), told
-		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, apiserver.OnlyWoken())).To(Succeed())
-		stop, err := apiserver.Run(ctx, mgr)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(stop)
+		server.Run(mgr)
 
 		tell := func(cluster string) {
 			told.changed <- event.GenericEvent{Object: &clusterv1.Cluster{ObjectMeta: w.meta(cluster)}}

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview/clusterviewtest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("An idle machine", func() {
@@ -22,12 +23,12 @@ var _ = Describe("An idle machine", func() {
 		w.ownedBy(ctx, set, "m1")
 		listed := func(value string) int64 {
 			GinkgoHelper()
-			Eventually(settled(idle)).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue())
+			Eventually(settled(idle)).WithPolling(apiserver.Settling).MustPassRepeatedly(2).Should(BeTrue())
 			before := reconcilesOf(idle)
 			lists.Listed()
-			update(ctx, idle, func() { idle.Annotations["test"] = value }, false)
+			apiserver.Change(ctx, server.Client, idle, func() { idle.Annotations["test"] = value })
 			Eventually(func() int64 { return reconcilesOf(idle) }).Should(BeNumerically(">", before))
-			Eventually(settled(idle)).WithPolling(settling).MustPassRepeatedly(2).Should(BeTrue())
+			Eventually(settled(idle)).WithPolling(apiserver.Settling).MustPassRepeatedly(2).Should(BeTrue())
 			return lists.Listed() / (reconcilesOf(idle) - before)
 		}
 		alone := listed("1")

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // world is one Cluster, in a namespace of its own, for one spec.
@@ -28,10 +28,9 @@ type world struct {
 
 func newWorld(ctx SpecContext) *world {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "machine-"}}
-	Expect(server.Client.Create(ctx, namespace)).To(Succeed())
+	namespace := server.NewNamespace(ctx)
 	cluster := &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "c1"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c1"},
 		Spec: clusterv1.ClusterSpec{
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
 				APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalCluster", Name: "c1",
@@ -42,7 +41,7 @@ func newWorld(ctx SpecContext) *world {
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 	Expect(server.Client.Status().Update(ctx, cluster)).To(Succeed())
-	return &world{ns: namespace.Name, cluster: cluster}
+	return &world{ns: namespace, cluster: cluster}
 }
 
 func image(uri string) infrav1.OSVersionManagement {
@@ -77,22 +76,7 @@ func (w *world) host(ctx SpecContext, name string, changes ...func(*infrav1.Elem
 // report does what the Elemental API does with a report of the host's agent.
 func (w *world) report(ctx SpecContext, host *infrav1.ElementalHost, change func(*infrav1.ElementalHostStatus)) {
 	GinkgoHelper()
-	update(ctx, host, func() { change(&host.Status) }, true)
-}
-
-// update changes an object as it is now.
-func update[T client.Object](ctx SpecContext, object T, change func(), status bool) {
-	GinkgoHelper()
-	Eventually(func() error {
-		if err := server.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		change()
-		if status {
-			return server.Client.Status().Update(ctx, object)
-		}
-		return server.Client.Update(ctx, object)
-	}).WithContext(ctx).Should(Succeed())
+	apiserver.ChangeStatus(ctx, server.Client, host, func() { change(&host.Status) })
 }
 
 // machine makes a Machine with bootstrap data, and the ElementalMachine that it owns.
@@ -141,13 +125,6 @@ func node(ctx SpecContext, name, providerID string) *corev1.Node {
 	return object
 }
 
-// get reads an object again, for Eventually.
-func get[T client.Object](ctx SpecContext, object T) func() (T, error) {
-	return func() (T, error) {
-		return object, server.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-	}
-}
-
 // gone reports whether an object does not exist any more, for Eventually.
 func gone(ctx SpecContext, object client.Object) func() bool {
 	return func() bool {
@@ -155,26 +132,15 @@ func gone(ctx SpecContext, object client.Object) func() bool {
 	}
 }
 
-// haveCondition matches an object by the status and the reason of one of its conditions.
-func haveCondition(conditionType string, status metav1.ConditionStatus, reason string) OmegaMatcher {
-	return WithTransform(func(object conditions.Getter) string {
-		condition := conditions.Get(object, conditionType)
-		if condition == nil {
-			return "none"
-		}
-		return string(condition.Status) + "/" + condition.Reason
-	}, Equal(string(status)+"/"+reason))
-}
-
 // running makes a machine whose host is bootstrapped and whose Node is there, and waits until it is Ready.
 func (w *world) running(ctx SpecContext, name string, changes ...func(*infrav1.ElementalMachine)) (*infrav1.ElementalMachine, *infrav1.ElementalHost) {
 	GinkgoHelper()
 	host := w.host(ctx, name)
 	machine := w.machine(ctx, name, changes...)
-	Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+	Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
 	w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })
 	node(ctx, host.Name, "")
-	Eventually(get(ctx, machine)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+	Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 	return machine, host
 }
 

@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("The deletion of an ElementalMachine", func() {
@@ -22,7 +23,7 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 		machine, host := w.running(ctx, "m1")
 		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
 		Eventually(gone(ctx, machine)).Should(BeTrue())
-		Expect(get(ctx, host)()).To(SatisfyAll(
+		Expect(server.Stored(ctx, host)()).To(SatisfyAll(
 			HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")),
 			HaveField("Spec.BootstrapSecret", BeNil()),
 			HaveField("Spec.MachineRef", Not(BeNil())),
@@ -32,13 +33,13 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 		owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
 		Expect(server.Client.Delete(ctx, owner)).To(Succeed())
 		next := w.machine(ctx, "m1")
-		Eventually(get(ctx, next)).Should(haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingAvailableHostsReason))
-		Consistently(get(ctx, next)).Should(HaveField("Spec.HostRef", BeNil()))
+		Eventually(server.Stored(ctx, next)).Should(apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingAvailableHostsReason))
+		Consistently(server.Stored(ctx, next)).Should(HaveField("Spec.HostRef", BeNil()))
 	})
 
 	It("completes when the host is gone", func(ctx SpecContext) {
 		machine, host := w.running(ctx, "m1")
-		update(ctx, host, func() { host.Finalizers = nil }, false)
+		apiserver.Change(ctx, server.Client, host, func() { host.Finalizers = nil })
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
 		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
 		Eventually(gone(ctx, machine)).Should(BeTrue())
@@ -50,7 +51,7 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 		Expect(server.Client.Delete(ctx, w.cluster)).To(Succeed())
 		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
 		Eventually(gone(ctx, machine)).Should(BeTrue())
-		Expect(get(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
+		Expect(server.Stored(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
 	})
 
 	It("waits for a host that is in the middle of an upgrade", func(ctx SpecContext) {
@@ -59,13 +60,13 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeApplying}
 		})
 		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Upgrade.Phase = infrav1.HostUpgradeRebooting })
-		Consistently(get(ctx, host)).Should(HaveField("Labels", Not(HaveKey(infrav1.NeedsResetLabel))))
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Labels", Not(HaveKey(infrav1.NeedsResetLabel))))
 
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Upgrade.Phase = infrav1.HostUpgradeRolledBack })
 		Eventually(gone(ctx, machine)).Should(BeTrue())
-		Expect(get(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
+		Expect(server.Stored(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
 	})
 
 	It("does not wait for ever for a host that has not come back", func(ctx SpecContext) {
@@ -74,14 +75,14 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeRebooting}
 		})
 		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
 
 		clock.SetTime(time.Now().Add(infrav1.DefaultRebootTimeout + time.Minute))
 		DeferCleanup(func() { clock.SetTime(time.Now()) })
 		// The machine itself may be gone by now.
-		update(ctx, host, func() { host.Labels["touched"] = "true" }, false)
+		apiserver.Change(ctx, server.Client, host, func() { host.Labels["touched"] = "true" })
 		Eventually(gone(ctx, machine)).Should(BeTrue())
-		Expect(get(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
+		Expect(server.Stored(ctx, host)()).To(HaveField("Labels", HaveKeyWithValue(infrav1.NeedsResetLabel, "true")))
 	})
 
 	DescribeTable("waits as long, whatever the clock of the management cluster says", func(ctx SpecContext, ahead time.Duration) {
@@ -92,14 +93,14 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeRebooting}
 		})
 		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
 		first := clock.Now()
 		clock.SetTime(first.Add(infrav1.DefaultRebootTimeout - time.Second))
-		update(ctx, host, func() { host.Labels["touched"] = "early" }, false)
+		apiserver.Change(ctx, server.Client, host, func() { host.Labels["touched"] = "early" })
 		rests(machine)
 		Expect(gone(ctx, machine)()).To(BeFalse())
 		clock.SetTime(first.Add(infrav1.DefaultRebootTimeout))
-		update(ctx, host, func() { host.Labels["touched"] = "late" }, false)
+		apiserver.Change(ctx, server.Client, host, func() { host.Labels["touched"] = "late" })
 		Eventually(gone(ctx, machine)).Should(BeTrue())
 	},
 		Entry("5 min behind", -5*time.Minute), Entry("8 h ahead", 8*time.Hour),
@@ -116,12 +117,12 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeRebooting}
 		})
 		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
 
 		clock.SetTime(time.Now().Add(5 * time.Minute))
 		DeferCleanup(func() { clock.SetTime(time.Now()) })
 		rests(machine)
-		update(ctx, elemental, func() { *elemental.Spec.NodeUpgradeOption.Timeouts.RebootSeconds = 60 }, false)
+		apiserver.Change(ctx, server.Client, elemental, func() { *elemental.Spec.NodeUpgradeOption.Timeouts.RebootSeconds = 60 })
 		Eventually(gone(ctx, machine)).Should(BeTrue())
 	})
 
@@ -134,14 +135,14 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 				ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
 			}
 			Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
-			update(ctx, upgrade, func() { upgrade.Status.Attempt, upgrade.Status.Phase = "u1/1", infrav1.UpgradeProgressing }, true)
+			apiserver.ChangeStatus(ctx, server.Client, upgrade, func() { upgrade.Status.Attempt, upgrade.Status.Phase = "u1/1", infrav1.UpgradeProgressing })
 			w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
 				s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "u1/1", Phase: infrav1.HostUpgradeRebooting}
 			})
 			Expect(server.Client.Delete(ctx, machine)).To(Succeed())
-			Eventually(get(ctx, machine)).Should(haveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
+			Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
 
-			update(ctx, upgrade, func() { upgrade.Status.Phase = phase }, true)
+			apiserver.ChangeStatus(ctx, server.Client, upgrade, func() { upgrade.Status.Phase = phase })
 			if released {
 				Eventually(gone(ctx, machine)).Should(BeTrue())
 				return

@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // attempt makes an ElementalHostUpgrade of the machine m1 to an OS. What it declares is the hash of what the machine asks for.
@@ -27,7 +28,7 @@ func (w *world) attempt(ctx SpecContext, host string, phase infrav1.UpgradePhase
 		ImageURI: "oci://os:v1", OSVersionHash: osversion.Hash(image("oci://os:v1")), OSVersionManagement: os,
 	}
 	Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
-	update(ctx, upgrade, func() { upgrade.Status.Phase = phase }, true)
+	apiserver.ChangeStatus(ctx, server.Client, upgrade, func() { upgrade.Status.Phase = phase })
 }
 
 // eventsOf are the reasons of the events about an object, each once.
@@ -64,11 +65,11 @@ var _ = Describe("OSDrifted", func() {
 		w.attempt(ctx, host.Name, infrav1.UpgradeSucceeded, wanted)
 		before, err := drifted(ctx)()
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(get(ctx, m)).Should(haveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.NotDriftedReason))
+		Eventually(server.Stored(ctx, m)).Should(apiserver.HaveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.NotDriftedReason))
 
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS = elsewhere })
-		Eventually(get(ctx, m)).Should(haveCondition(infrav1.OSDriftedCondition, metav1.ConditionTrue, infrav1.HostFellBackReason))
-		Expect(m).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason), "it serves all the same")
+		Eventually(server.Stored(ctx, m)).Should(apiserver.HaveCondition(infrav1.OSDriftedCondition, metav1.ConditionTrue, infrav1.HostFellBackReason))
+		Expect(m).To(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason), "it serves all the same")
 		Expect(m.Status.Conditions).To(ContainElement(SatisfyAll(HaveField("Type", infrav1.OSDriftedCondition),
 			HaveField("Message", SatisfyAll(ContainSubstring("oci://os:v0 (sha256:0)"), ContainSubstring("not oci://os:v1"))))))
 		Eventually(eventsOf(ctx, w.ns, "m1")).Should(ContainElement(infrav1.EventOSDrifted))
@@ -77,7 +78,7 @@ var _ = Describe("OSDrifted", func() {
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
 			s.OS = infrav1.HostOS{ImageURI: "oci://os:v1", BootMode: "active"}
 		})
-		Eventually(get(ctx, m)).Should(haveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.NotDriftedReason))
+		Eventually(server.Stored(ctx, m)).Should(apiserver.HaveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.NotDriftedReason))
 		Eventually(eventsOf(ctx, w.ns, "m1")).Should(ContainElement(infrav1.EventOSDriftEnded))
 		Eventually(drifted(ctx)).Should(Equal(before))
 	})
@@ -88,12 +89,12 @@ var _ = Describe("OSDrifted", func() {
 			m, host := w.running(ctx, "m1")
 			change(ctx, w, m, host.Name)
 			w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS = booted })
-			Eventually(get(ctx, m)).Should(haveCondition(infrav1.OSDriftedCondition, status, reason))
+			Eventually(server.Stored(ctx, m)).Should(apiserver.HaveCondition(infrav1.OSDriftedCondition, status, reason))
 		},
 		Entry("nothing was ever tried", func(SpecContext, *world, *infrav1.ElementalMachine, string) {},
 			infrav1.HostOS{ImageURI: "oci://os:v0", BootMode: "active"}, metav1.ConditionTrue, infrav1.HostRunsOtherOSReason),
 		Entry("Cluster API has begun an update, and there is no attempt yet", func(ctx SpecContext, _ *world, m *infrav1.ElementalMachine, _ string) {
-			update(ctx, m, func() { m.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""} }, false)
+			apiserver.Change(ctx, server.Client, m, func() { m.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""} })
 		}, elsewhere, metav1.ConditionFalse, infrav1.UpgradeInProgressReason),
 		Entry("an attempt is in progress", func(ctx SpecContext, w *world, _ *infrav1.ElementalMachine, host string) {
 			w.attempt(ctx, host, infrav1.UpgradeProgressing, wanted)
@@ -113,7 +114,7 @@ var _ = Describe("OSDrifted", func() {
 		Entry("the host says nothing", func(SpecContext, *world, *infrav1.ElementalMachine, string) {},
 			infrav1.HostOS{}, metav1.ConditionUnknown, infrav1.HostOSUnknownReason),
 		Entry("the machine asks for nothing", func(ctx SpecContext, _ *world, m *infrav1.ElementalMachine, _ string) {
-			update(ctx, m, func() { m.Spec.OSVersionManagement = nil }, false)
+			apiserver.Change(ctx, server.Client, m, func() { m.Spec.OSVersionManagement = nil })
 		}, elsewhere, metav1.ConditionFalse, infrav1.NotDriftedReason),
 	)
 })

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // The MachineDeployment refers to template t2 of os:v2, the Machine was made from t1 of os:v1, and the host came with another OS.
@@ -28,13 +29,13 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 		host = w.host(ctx, "h1")
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS.ImageURI, s.OS.Digest = "oci://os:v0", "sha256:0" })
 		machine = w.machine(ctx, "m1", inPool)
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.HostReadyCondition, metav1.ConditionFalse, infrav1.HostWaitingForOSReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.HostReadyCondition, metav1.ConditionFalse, infrav1.HostWaitingForOSReason))
 		owner = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
 	})
 	// is reports how far the host is with the OS that it was told to run.
 	is := func(ctx SpecContext, phase infrav1.HostUpgradePhase, message string) {
 		GinkgoHelper()
-		Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
 			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: hoststate.IdleAttempt(host), Phase: phase, Message: message}
 		})
@@ -46,17 +47,17 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 	// isForgotten has the host fall back, which is recorded only, and sets the trigger.
 	isForgotten := func(ctx SpecContext, trigger string) {
 		GinkgoHelper()
-		Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
-		update(ctx, host, func() {
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
+		apiserver.Change(ctx, server.Client, host, func() {
 			hoststate.RecordOutcome(host, &infrav1.HostUpgradeStatus{Attempt: hoststate.IdleAttempt(host)}, infrav1.InPlaceUpgradeRolledBack)
 			host.Labels[infrav1.InPlaceUpgradeLabel] = trigger
-		}, false)
+		})
 	}
 	// wantsClone makes t2 a clone.
 	wantsClone := func(ctx SpecContext) {
 		GinkgoHelper()
 		clone := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
-		update(ctx, clone, func() { clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"} }, false)
+		apiserver.Change(ctx, server.Client, clone, func() { clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"} })
 	}
 	looks := func(ctx SpecContext) {
 		GinkgoHelper()
@@ -68,8 +69,8 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 		func(ctx SpecContext, change func(ctx SpecContext), wanted string) {
 			change(ctx)
 			looks(ctx)
-			Eventually(get(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", Equal(image(wanted))))
-			Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image(wanted))))
+			Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", Equal(image(wanted))))
+			Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image(wanted))))
 		},
 		Entry("where the host fell back", fails, "oci://os:v2"),
 		Entry("where the attempt failed", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeFailed, "no space") }, "oci://os:v2"),
@@ -90,8 +91,8 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 		func(ctx SpecContext, change func(ctx SpecContext)) {
 			change(ctx)
 			looks(ctx)
-			Eventually(settled(machine)).WithPolling(settling).Should(BeTrue())
-			Consistently(get(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
+			Eventually(settled(machine)).WithPolling(apiserver.Settling).Should(BeTrue())
+			Consistently(server.Stored(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
 		},
 		Entry("while the host fetches it", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeFetching, "") }),
 		Entry("while the host writes it", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeApplying, "") }),
@@ -112,24 +113,24 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 			fails(ctx)
 		}),
 		Entry("once its Machine has a Node, which Cluster API updates", func(ctx SpecContext) {
-			update(ctx, owner, func() { owner.Status.NodeRef.Name = host.Name }, true)
+			apiserver.ChangeStatus(ctx, server.Client, owner, func() { owner.Status.NodeRef.Name = host.Name })
 			fails(ctx)
 		}),
 		Entry("while Cluster API updates its Machine", func(ctx SpecContext) {
-			update(ctx, owner, func() { owner.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""} }, false)
+			apiserver.Change(ctx, server.Client, owner, func() { owner.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""} })
 			fails(ctx)
 		}),
 		Entry("while its Machine is being deleted", func(ctx SpecContext) {
-			update(ctx, owner, func() { owner.Finalizers = []string{"test.example.com/kept"} }, false)
-			DeferCleanup(func(ctx SpecContext) { update(ctx, owner, func() { owner.Finalizers = nil }, false) })
+			apiserver.Change(ctx, server.Client, owner, func() { owner.Finalizers = []string{"test.example.com/kept"} })
+			DeferCleanup(func(ctx SpecContext) { apiserver.Change(ctx, server.Client, owner, func() { owner.Finalizers = nil }) })
 			Expect(server.Client.Delete(ctx, owner)).To(Succeed())
 			fails(ctx)
 		}),
 		Entry("as long as a ManagedOSVersion is not looked up", func(ctx SpecContext) {
 			template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
-			update(ctx, template, func() {
+			apiserver.Change(ctx, server.Client, template, func() {
 				template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"v2"}`)}}
-			}, false)
+			})
 			fails(ctx)
 		}),
 	)

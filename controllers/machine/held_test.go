@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // rolling makes a MachineDeployment that goes from template t1 to t2, os:v1 to os:v2, and its MachineSet.
@@ -33,9 +34,9 @@ func (w *world) rolling(ctx SpecContext) *clusterv1.MachineSet {
 func (w *world) ownedBy(ctx SpecContext, set *clusterv1.MachineSet, name string) {
 	GinkgoHelper()
 	made := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
-	update(ctx, made, func() {
+	apiserver.Change(ctx, server.Client, made, func() {
 		made.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet"))}
-	}, false)
+	})
 }
 
 // inPool makes a machine one of the MachineDeployment, still of the former template.
@@ -62,31 +63,30 @@ var _ = Describe("A machine whose turn is held up by a paused node", func() {
 				ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
 			}
 			Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
-			update(ctx, upgrade, func() {
+			apiserver.ChangeStatus(ctx, server.Client, upgrade, func() {
 				upgrade.Status.Phase, upgrade.Status.NodeName, upgrade.Status.Step = infrav1.UpgradeProgressing, node, step
-			}, true)
+			})
 			return upgrade
 		}
 		end := func(upgrade *infrav1.ElementalHostUpgrade) {
-			update(ctx, upgrade, func() { upgrade.Status.Phase, upgrade.Status.Step = infrav1.UpgradeSucceeded, "" }, true)
+			apiserver.ChangeStatus(ctx, server.Client, upgrade, func() { upgrade.Status.Phase, upgrade.Status.Step = infrav1.UpgradeSucceeded, "" })
 		}
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(server.Stored(ctx, waiting)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 
 		paused := attempt("u3", "m3", "node-3", "Approve")
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
-		now, err := get(ctx, waiting)()
-		Expect(err).NotTo(HaveOccurred())
+		Eventually(server.Stored(ctx, waiting)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
+		now := apiserver.Get(ctx, server.Client, waiting)
 		Expect(conditions.GetMessage(now, infrav1.OSUpToDateCondition)).To(Equal("Waiting for its turn: Node node-3 is paused: " +
 			"remove its annotation infrastructure.cluster.x-k8s.io/elemental-node-upgrade-pause, or set spec.approved of ElementalHostUpgrade u3. " +
 			"To have the others upgraded meanwhile, set maxUnavailable 2 in spec.rollout.strategy.rollingUpdate of MachineDeployment workers"))
-		Expect(now).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		Expect(get(ctx, other)()).To(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Expect(now).To(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Expect(server.Stored(ctx, other)()).To(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 
 		working := attempt("u4", "m4", "node-4", "Drain")
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(server.Stored(ctx, waiting)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		end(working)
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
+		Eventually(server.Stored(ctx, waiting)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
 		end(paused)
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(server.Stored(ctx, waiting)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 	})
 })

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("An ElementalMachine", func() {
@@ -22,13 +23,13 @@ var _ = Describe("An ElementalMachine", func() {
 
 	It("gets a host, waits for it, and gives its Node the provider ID", func(ctx SpecContext) {
 		machine := w.machine(ctx, "m1")
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingAvailableHostsReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingAvailableHostsReason))
 
 		By("a host that becomes free, without any other event")
 		host := w.host(ctx, "h1")
-		Eventually(get(ctx, machine)).Should(SatisfyAll(
-			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
-			haveCondition(infrav1.HostReadyCondition, metav1.ConditionFalse, infrav1.HostWaitingForBootstrapReason),
+		Eventually(server.Stored(ctx, machine)).Should(SatisfyAll(
+			apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+			apiserver.HaveCondition(infrav1.HostReadyCondition, metav1.ConditionFalse, infrav1.HostWaitingForBootstrapReason),
 			HaveField("Spec.ProviderID", "elemental://"+w.ns+"/"+host.Name),
 			HaveField("Finalizers", ConsistOf(infrav1.ElementalMachineFinalizer)),
 			HaveField("Status.Addresses", ConsistOf(clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: "10.0.0.1"})),
@@ -38,19 +39,19 @@ var _ = Describe("An ElementalMachine", func() {
 
 		By("its bootstrap")
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })
-		Eventually(get(ctx, machine)).Should(SatisfyAll(
+		Eventually(server.Stored(ctx, machine)).Should(SatisfyAll(
 			HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())),
-			haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.NodeNotFoundReason),
-			haveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
+			apiserver.HaveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.NodeNotFoundReason),
+			apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
 		))
 
 		By("its Node, without any other event")
 		object := node(ctx, host.Name, "")
-		Eventually(get(ctx, object)).Should(HaveField("Spec.ProviderID", "elemental://"+w.ns+"/"+host.Name))
-		Eventually(get(ctx, machine)).Should(SatisfyAll(
-			haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
-			haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
-			haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+		Eventually(server.Stored(ctx, object)).Should(HaveField("Spec.ProviderID", "elemental://"+w.ns+"/"+host.Name))
+		Eventually(server.Stored(ctx, machine)).Should(SatisfyAll(
+			apiserver.HaveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+			apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+			apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 		))
 	})
 
@@ -72,13 +73,13 @@ var _ = Describe("An ElementalMachine", func() {
 		machine := w.machine(ctx, "m1", madeFrom("t1"))
 		Eventually(told(patched)).Should(ConsistOf("Warning: spec.osVersionManagement was oci://os:mine and is now that of ElementalMachine m1, oci://os:v1: " +
 			"to have another, change it in ElementalMachineTemplate t1"))
-		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
-		Expect(get(ctx, patched)()).To(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		Expect(server.Stored(ctx, patched)()).To(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
 
 		By("not where it is the same OS")
 		same := w.host(ctx, "h2", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = debug("oci://os:v1") })
 		machine = w.machine(ctx, "m2")
-		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef.Name", same.Name))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef.Name", same.Name))
 		Consistently(told(same)).Should(BeEmpty())
 	})
 
@@ -87,37 +88,37 @@ var _ = Describe("An ElementalMachine", func() {
 		machine := w.machine(ctx, "m1")
 		owner := &clusterv1.Machine{}
 		owner.Namespace, owner.Name = machine.Namespace, machine.OwnerReferences[0].Name
-		Eventually(get(ctx, owner)).Should(HaveField("Annotations", HaveKeyWithValue(infrav1.HostAnnotation, host.Name)))
+		Eventually(server.Stored(ctx, owner)).Should(HaveField("Annotations", HaveKeyWithValue(infrav1.HostAnnotation, host.Name)))
 	})
 
 	It("gives no provider ID to a Node that only has the host's name, until it runs in the host's boot", func(ctx SpecContext) {
 		host := w.host(ctx, "h1")
 		machine := w.machine(ctx, "m1")
-		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped, s.OS.BootID = true, "boot-2" })
 		object := node(ctx, host.Name, "")
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.NodeBootIDMismatchReason))
-		Expect(get(ctx, object)()).To(HaveField("Spec.ProviderID", BeEmpty()))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.NodeBootIDMismatchReason))
+		Expect(server.Stored(ctx, object)()).To(HaveField("Spec.ProviderID", BeEmpty()))
 
 		By("a report of no boot at all")
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS.BootID = "" })
-		update(ctx, object, func() { object.Status.NodeInfo.BootID = "" }, true)
-		Consistently(get(ctx, object)).Should(HaveField("Spec.ProviderID", BeEmpty()))
+		apiserver.ChangeStatus(ctx, server.Client, object, func() { object.Status.NodeInfo.BootID = "" })
+		Consistently(server.Stored(ctx, object)).Should(HaveField("Spec.ProviderID", BeEmpty()))
 
 		By("the boot of the host")
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS.BootID = "boot-3" })
-		update(ctx, object, func() { object.Status.NodeInfo.BootID = "boot-3" }, true)
-		Eventually(get(ctx, object)).Should(HaveField("Spec.ProviderID", "elemental://"+w.ns+"/"+host.Name))
+		apiserver.ChangeStatus(ctx, server.Client, object, func() { object.Status.NodeInfo.BootID = "boot-3" })
+		Eventually(server.Stored(ctx, object)).Should(HaveField("Spec.ProviderID", "elemental://"+w.ns+"/"+host.Name))
 	})
 
 	It("never overwrites another provider ID", func(ctx SpecContext) {
 		host := w.host(ctx, "h1")
 		object := node(ctx, host.Name, "aws:///i-1")
 		machine := w.machine(ctx, "m1")
-		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.NodeProviderIDMismatchReason))
-		Expect(get(ctx, object)()).To(HaveField("Spec.ProviderID", "aws:///i-1"))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.NodeProviderIDMismatchReason))
+		Expect(server.Stored(ctx, object)()).To(HaveField("Spec.ProviderID", "aws:///i-1"))
 	})
 
 	It("stays Ready while the workload cluster cannot be reached, and was not before it could", func(ctx SpecContext) {
@@ -125,16 +126,16 @@ var _ = Describe("An ElementalMachine", func() {
 		workload.connect(key, false)
 		host := w.host(ctx, "h1")
 		machine := w.machine(ctx, "m1")
-		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.WorkloadClusterUnreachableReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.WorkloadClusterUnreachableReason))
 
 		node(ctx, host.Name, "")
 		workload.connect(key, true)
-		Eventually(get(ctx, machine)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		workload.connect(key, false)
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS.BootID = "another" })
-		Consistently(get(ctx, machine)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Consistently(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 	})
 
 	DescribeTable("claims no host before all is there that it needs",
@@ -162,9 +163,9 @@ var _ = Describe("An ElementalMachine", func() {
 				}}
 				Expect(server.Client.Create(ctx, machine)).To(Succeed())
 			}
-			Eventually(get(ctx, machine)).Should(haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, reason))
+			Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, reason))
 			if host != nil {
-				Expect(get(ctx, host)()).To(HaveField("Spec.MachineRef", BeNil()))
+				Expect(server.Stored(ctx, host)()).To(HaveField("Spec.MachineRef", BeNil()))
 			}
 		},
 		Entry("an owner", func(SpecContext) {}, infrav1.MissingMachineOwnerReason),
@@ -175,113 +176,113 @@ var _ = Describe("An ElementalMachine", func() {
 			Eventually(gone(ctx, w.cluster)).Should(BeTrue())
 		}, infrav1.MissingAssociatedClusterReason),
 		Entry("the Cluster's infrastructure", func(ctx SpecContext) {
-			update(ctx, w.cluster, func() { w.cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(false) }, true)
+			apiserver.ChangeStatus(ctx, server.Client, w.cluster, func() { w.cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(false) })
 		}, infrav1.MissingClusterInfrastructureReadyReason),
 	)
 
 	It("passes its OS on to the host, in place, and nothing else happens", func(ctx SpecContext) {
 		machine, host := w.running(ctx, "m1")
-		update(ctx, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") }, false)
-		Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
+		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") })
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
 		Expect(host.Spec.Upgrade).To(BeNil())
 		Expect(host.Labels).NotTo(HaveKey(infrav1.InPlaceUpgradeLabel))
-		Eventually(get(ctx, machine)).Should(SatisfyAll(
-			haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.HostRunsOtherOSReason),
-			haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+		Eventually(server.Stored(ctx, machine)).Should(SatisfyAll(
+			apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.HostRunsOtherOSReason),
+			apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 		))
 	})
 
 	It("does nothing while it, or its Cluster, is paused", func(ctx SpecContext) {
-		update(ctx, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) }, false)
+		apiserver.Change(ctx, server.Client, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
 		host := w.host(ctx, "h1")
 		machine := w.machine(ctx, "m1")
-		Eventually(get(ctx, machine)).Should(haveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason))
-		Consistently(get(ctx, host)).Should(HaveField("Spec.MachineRef", BeNil()))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason))
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.MachineRef", BeNil()))
 
-		update(ctx, machine, func() { machine.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }, false)
-		update(ctx, w.cluster, func() { w.cluster.Spec.Paused = nil }, false)
-		Consistently(get(ctx, host)).Should(HaveField("Spec.MachineRef", BeNil()))
+		apiserver.Change(ctx, server.Client, machine, func() { machine.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+		apiserver.Change(ctx, server.Client, w.cluster, func() { w.cluster.Spec.Paused = nil })
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.MachineRef", BeNil()))
 
-		update(ctx, machine, func() { delete(machine.Annotations, clusterv1.PausedAnnotation) }, false)
-		Eventually(get(ctx, host)).Should(HaveField("Spec.MachineRef", Not(BeNil())))
+		apiserver.Change(ctx, server.Client, machine, func() { delete(machine.Annotations, clusterv1.PausedAnnotation) })
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.MachineRef", Not(BeNil())))
 	})
 
 	It("is left alone without the watch-filter label, whatever happens around it", func(ctx SpecContext) {
 		machine := w.machine(ctx, "m1", func(m *infrav1.ElementalMachine) { delete(m.Labels, clusterv1.WatchLabel) })
 		host := w.host(ctx, "h1")
-		Consistently(get(ctx, host)).Should(HaveField("Spec.MachineRef", BeNil()))
-		Expect(get(ctx, machine)()).To(HaveField("Status.Conditions", BeEmpty()))
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.MachineRef", BeNil()))
+		Expect(server.Stored(ctx, machine)()).To(HaveField("Status.Conditions", BeEmpty()))
 	})
 
 	It("reports a host that is lost", func(ctx SpecContext) {
 		machine, host := w.running(ctx, "m1")
-		update(ctx, host, func() { host.Finalizers = nil }, false)
+		apiserver.Change(ctx, server.Client, host, func() { host.Finalizers = nil })
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
-		Eventually(get(ctx, machine)).Should(SatisfyAll(
-			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.AssociatedHostNotFoundReason),
-			haveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
+		Eventually(server.Stored(ctx, machine)).Should(SatisfyAll(
+			apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.AssociatedHostNotFoundReason),
+			apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
 			HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())),
 		))
 	})
 
 	It("does not take a host that registers under the name of its own for its own", func(ctx SpecContext) {
 		machine, host := w.running(ctx, "m1")
-		update(ctx, host, func() { host.Finalizers = nil }, false)
+		apiserver.Change(ctx, server.Client, host, func() { host.Finalizers = nil })
 		Expect(server.Client.Delete(ctx, host)).To(Succeed())
 		// Only the host's return is left to tell the machine.
-		Eventually(get(ctx, machine)).Should(
-			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.AssociatedHostNotFoundReason))
+		Eventually(server.Stored(ctx, machine)).Should(
+			apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.AssociatedHostNotFoundReason))
 		again := w.host(ctx, "m1")
-		Eventually(get(ctx, machine)).Should(SatisfyAll(
-			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.AssociatedHostReplacedReason),
-			haveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
+		Eventually(server.Stored(ctx, machine)).Should(SatisfyAll(
+			apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.AssociatedHostReplacedReason),
+			apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
 		))
-		Consistently(get(ctx, again)).Should(HaveField("Spec.MachineRef", BeNil()))
+		Consistently(server.Stored(ctx, again)).Should(HaveField("Spec.MachineRef", BeNil()))
 
 		By("a person who knows that it is the same")
-		update(ctx, machine, func() { machine.Spec.HostRef.UID = again.UID }, false)
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		Eventually(get(ctx, again)).Should(HaveField("Spec.MachineRef.Name", "m1"))
+		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.HostRef.UID = again.UID })
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Eventually(server.Stored(ctx, again)).Should(HaveField("Spec.MachineRef.Name", "m1"))
 	})
 
 	It("claims no host for a Machine that is being deleted", func(ctx SpecContext) {
 		machine := w.machine(ctx, "m1")
 		owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
-		update(ctx, owner, func() { owner.Finalizers = []string{"test.example.com/held"} }, false)
+		apiserver.Change(ctx, server.Client, owner, func() { owner.Finalizers = []string{"test.example.com/held"} })
 		Expect(server.Client.Delete(ctx, owner)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { update(ctx, owner, func() { owner.Finalizers = nil }, false) })
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingMachineOwnerReason))
+		DeferCleanup(func(ctx SpecContext) { apiserver.Change(ctx, server.Client, owner, func() { owner.Finalizers = nil }) })
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingMachineOwnerReason))
 		host := w.host(ctx, "h1")
-		Consistently(get(ctx, host)).Should(HaveField("Spec.MachineRef", BeNil()))
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.MachineRef", BeNil()))
 	})
 
 	It("costs nothing while its host and its Node only say that they are there", func(ctx SpecContext) {
 		machine, host := w.running(ctx, "m1")
 		object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Name}}
-		Eventually(settled(machine)).WithPolling(settling).Should(BeTrue())
+		Eventually(settled(machine)).WithPolling(apiserver.Settling).Should(BeTrue())
 		before := reconcilesOf(machine)
 
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Agent.LastSeen = metav1.Now() })
-		update(ctx, object, func() {
+		apiserver.ChangeStatus(ctx, server.Client, object, func() {
 			object.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-		}, true)
-		update(ctx, host, func() { host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1"} }, false)
+		})
+		apiserver.Change(ctx, server.Client, host, func() { host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1"} })
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
 			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeFetching}
 		})
 		Consistently(reconcilesOf).WithArguments(machine).Should(BeNumerically("<=", before+1), "spec.upgrade is a part of what the machine reports of its host")
-		Expect(get(ctx, machine)()).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Expect(server.Stored(ctx, machine)()).To(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 	})
 
 	It("is not looked at when a Node registers that is not its host's", func(ctx SpecContext) {
 		_, machine := w.host(ctx, "h1"), w.machine(ctx, "m1")
-		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
 		key := client.ObjectKeyFromObject(w.cluster)
 		w.report(ctx, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: machine.Spec.HostRef.Name}},
 			func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.NodeNotFoundReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.NodeNotFoundReason))
 		Expect(workload.watches(key)()).To(BeTrue())
-		Eventually(settled(machine)).WithPolling(settling).Should(BeTrue())
+		Eventually(settled(machine)).WithPolling(apiserver.Settling).Should(BeTrue())
 		before := reconcilesOf(machine)
 		node(ctx, w.ns+"-somebody-elses", "")
 		Consistently(reconcilesOf).WithArguments(machine).Should(Equal(before))
@@ -290,14 +291,14 @@ var _ = Describe("An ElementalMachine", func() {
 	It("finds a Node that has the host's other name", func(ctx SpecContext) {
 		host := w.host(ctx, "h1")
 		machine := w.machine(ctx, "m1")
-		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
 			s.Bootstrapped = true
 			s.Addresses = append(s.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: host.Name + ".example.com"})
 		})
-		Eventually(get(ctx, machine)).Should(HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Status.Initialization.Provisioned", HaveValue(BeTrue())))
 		object := node(ctx, host.Name+".example.com", "")
-		Eventually(get(ctx, object)).Should(HaveField("Spec.ProviderID", machine.Spec.ProviderID))
-		Expect(get(ctx, object)()).To(BeAssignableToTypeOf(&corev1.Node{}))
+		Eventually(server.Stored(ctx, object)).Should(HaveField("Spec.ProviderID", machine.Spec.ProviderID))
+		Expect(server.Stored(ctx, object)()).To(BeAssignableToTypeOf(&corev1.Node{}))
 	})
 })

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
 )
 
@@ -29,15 +30,15 @@ var _ = Describe("A machine that names a ManagedOSVersion", func() {
 		w := newWorld(ctx)
 		host := w.host(ctx, "h1")
 		machine := w.machine(ctx, "m1", func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = named("v2") })
-		Eventually(get(ctx, machine)).Should(SatisfyAll(
-			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason),
-			haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason)))
+		Eventually(server.Stored(ctx, machine)).Should(SatisfyAll(
+			apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason),
+			apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason)))
 		Expect(machine.Spec.HostRef).To(BeNil())
 
 		Expect(server.Client.Create(ctx, elementaloperator.ManagedOSVersion(w.ns, "v2", "container", "oci://os:v2"))).To(Succeed())
-		update(ctx, machine, func() { machine.Annotations = map[string]string{"touch": "it"} }, false)
-		Eventually(get(ctx, machine)).Should(And(runs("oci://os:v2"), HaveField("Spec.HostRef", Not(BeNil()))))
-		Expect(get(ctx, host)()).To(WithTransform(func(h *infrav1.ElementalHost) (infrav1.OSVersion, error) {
+		apiserver.Change(ctx, server.Client, machine, func() { machine.Annotations = map[string]string{"touch": "it"} })
+		Eventually(server.Stored(ctx, machine)).Should(And(runs("oci://os:v2"), HaveField("Spec.HostRef", Not(BeNil()))))
+		Expect(server.Stored(ctx, host)()).To(WithTransform(func(h *infrav1.ElementalHost) (infrav1.OSVersion, error) {
 			return osversion.Decode(h.Spec.OSVersionManagement)
 		}, HaveField("ImageURI", "oci://os:v2")))
 	})
@@ -50,29 +51,29 @@ var _ = Describe("A machine that names a ManagedOSVersion", func() {
 		template.Spec.Template.Spec.OSVersionManagement = named("v2")
 		Expect(server.Client.Create(ctx, template)).To(Succeed())
 		machine := w.machine(ctx, "m1", madeFrom("t1"), func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = named("v2") })
-		Eventually(get(ctx, machine)).Should(
-			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.WaitingForOSVersionReason))
-		update(ctx, template, func() {
+		Eventually(server.Stored(ctx, machine)).Should(
+			apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.WaitingForOSVersionReason))
+		apiserver.Change(ctx, server.Client, template, func() {
 			template.Annotations = map[string]string{
 				infrav1.ResolvedOSVersionAnnotation: `{"managedOSVersionName":"v2","imageUri":"oci://os:v2","resourceVersion":"1"}`,
 			}
-		}, false)
-		Eventually(get(ctx, machine)).Should(And(runs("oci://os:v2"), HaveField("Spec.HostRef", Not(BeNil()))))
+		})
+		Eventually(server.Stored(ctx, machine)).Should(And(runs("oci://os:v2"), HaveField("Spec.HostRef", Not(BeNil()))))
 	})
 
 	It("keeps its host on its OS while another version cannot be found", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		machine, host := w.running(ctx, "m1")
-		Expect(machine).To(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		update(ctx, machine, func() { machine.Spec.OSVersionManagement = named("v9") }, false)
-		Eventually(get(ctx, machine)).Should(
-			haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason))
-		Expect(machine).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		Consistently(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
+		Expect(machine).To(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = named("v9") })
+		Eventually(server.Stored(ctx, machine)).Should(
+			apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason))
+		Expect(machine).To(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
 
 		Expect(server.Client.Create(ctx, elementaloperator.ManagedOSVersion(w.ns, "v9", "container", "oci://os:v9"))).To(Succeed())
-		update(ctx, machine, func() { machine.Annotations = map[string]string{"touch": "it"} }, false)
-		Eventually(get(ctx, host)).Should(WithTransform(func(h *infrav1.ElementalHost) (infrav1.OSVersion, error) {
+		apiserver.Change(ctx, server.Client, machine, func() { machine.Annotations = map[string]string{"touch": "it"} })
+		Eventually(server.Stored(ctx, host)).Should(WithTransform(func(h *infrav1.ElementalHost) (infrav1.OSVersion, error) {
 			return osversion.Decode(h.Spec.OSVersionManagement)
 		}, HaveField("ImageURI", "oci://os:v9")))
 	})

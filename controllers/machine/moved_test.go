@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // Serial, because there is one clock.
@@ -27,7 +28,7 @@ var _ = Describe("Machines that are moved to another management cluster", Serial
 			HaveKeyWithValue(infrav1.OSDriftedCondition, HavePrefix("True/"+infrav1.HostRunsOtherOSReason))))
 
 		p.pause(ctx, true)
-		Eventually(p.conditions(ctx)).WithPolling(settling).Should(HaveEach(HaveKeyWithValue(clusterv1.PausedCondition, HavePrefix("True/"))))
+		Eventually(p.conditions(ctx)).WithPolling(apiserver.Settling).Should(HaveEach(HaveKeyWithValue(clusterv1.PausedCondition, HavePrefix("True/"))))
 		moved := p.take(ctx)
 		Expect(moved).To(HaveLen(4 + 5*movedHosts))
 		seen := p.watch(ctx)
@@ -38,10 +39,10 @@ var _ = Describe("Machines that are moved to another management cluster", Serial
 		By("two minutes in which no host is heard of")
 		for step := range 4 {
 			if step == 1 { // Cluster API has looked at the Cluster
-				update(ctx, p.cluster, func() {
+				apiserver.ChangeStatus(ctx, server.Client, p.cluster, func() {
 					p.cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 					p.cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
-				}, true)
+				})
 			}
 			if step == 2 { // an attempt that has ended waits for no host
 				p.lookAtAttempts(ctx, random, func(machine int) bool { return machine != p.drifted && machine%2 == 0 })
@@ -59,7 +60,7 @@ var _ = Describe("Machines that are moved to another management cluster", Serial
 		for _, i := range random.Perm(movedHosts) {
 			p.reports(ctx, i)
 		}
-		Eventually(p.conditions(ctx)).WithPolling(settling).Should(Equal(conditionsBefore))
+		Eventually(p.conditions(ctx)).WithPolling(apiserver.Settling).Should(Equal(conditionsBefore))
 		p.lookAtAttempts(ctx, random, func(int) bool { return true })
 		p.pass(ctx, 3*time.Minute)
 		Expect(p.conditions(ctx)()).To(Equal(conditionsBefore))
@@ -75,7 +76,7 @@ var _ = Describe("Machines that are moved to another management cluster", Serial
 // pause pauses the Cluster, or lets it go on, as "clusterctl move" does.
 func (p *movedPool) pause(ctx SpecContext, paused bool) {
 	GinkgoHelper()
-	update(ctx, p.cluster, func() { p.cluster.Spec.Paused = &paused }, false)
+	apiserver.Change(ctx, server.Client, p.cluster, func() { p.cluster.Spec.Paused = &paused })
 }
 
 // pass lets the controller look at each machine after at least that time since the move.
@@ -98,5 +99,5 @@ func (p *movedPool) pass(ctx SpecContext, since time.Duration) {
 		now := total()
 		defer func() { last = now }()
 		return now == last
-	}).WithPolling(settling).Should(BeTrue())
+	}).WithPolling(apiserver.Settling).Should(BeTrue())
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // movedHosts is how many hosts are moved.
@@ -52,10 +53,10 @@ func newMovedPool(ctx SpecContext) *movedPool {
 		name := nameOfMachine(i)
 		machine, host := p.running(ctx, name, inPool)
 		p.ownedBy(ctx, set, name)
-		update(ctx, host, func() { // as the controller of hosts does
+		apiserver.Change(ctx, server.Client, host, func() { // as the controller of hosts does
 			hoststate.SetLabel(host, infrav1.InstalledLabel, true)
 			hoststate.SetLabel(host, infrav1.BootstrappedLabel, true)
-		}, false)
+		})
 		p.machines, p.hosts = append(p.machines, machine), append(p.hosts, host)
 		p.attempt(ctx, i, "t0", former[i%len(former)], time.Now().Add(-2*time.Hour))
 	}
@@ -69,10 +70,9 @@ func newMovedPool(ctx SpecContext) *movedPool {
 	for _, host := range p.hosts {
 		p.reported = append(p.reported, host.Status)
 	}
-	Eventually(get(ctx, p.machines[p.drifted])).Should(haveCondition(
-		infrav1.OSDriftedCondition, metav1.ConditionTrue, infrav1.HostRunsOtherOSReason))
+	Eventually(server.Stored(ctx, p.machines[p.drifted])).Should(apiserver.HaveCondition(infrav1.OSDriftedCondition, metav1.ConditionTrue, infrav1.HostRunsOtherOSReason))
 	for _, machine := range p.machines { // written after its conditions
-		Eventually(get(ctx, machine)).Should(HaveField("Annotations", HaveKey(infrav1.OSReachedAnnotation)))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Annotations", HaveKey(infrav1.OSReachedAnnotation)))
 	}
 	return p
 }
@@ -100,7 +100,7 @@ func (p *movedPool) attempt(ctx SpecContext, machine int, template string, end i
 		},
 	}
 	Expect(server.Client.Create(ctx, made)).To(Succeed())
-	update(ctx, made, func() { made.Status.Attempt, made.Status.Phase, made.Status.Digest = name+"/1", end, "sha256:1" }, true)
+	apiserver.ChangeStatus(ctx, server.Client, made, func() { made.Status.Attempt, made.Status.Phase, made.Status.Digest = name+"/1", end, "sha256:1" })
 	p.end[name] = end
 	return name
 }

@@ -41,11 +41,9 @@ func watched() []client.ObjectList {
 // watch begins before the first object is there.
 func (p *movedPool) watch(ctx SpecContext) *movedWatch {
 	GinkgoHelper()
-	watching, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
-	Expect(err).NotTo(HaveOccurred())
 	seen := &movedWatch{pool: p, latest: map[string]string{}}
 	for _, list := range watched() {
-		watcher, err := watching.Watch(ctx, list, client.InNamespace(p.ns))
+		watcher, err := server.Client.Watch(ctx, list, client.InNamespace(p.ns))
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(watcher.Stop)
 		go func() {

@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("Whose signature the images of a host need", func() {
@@ -34,22 +35,22 @@ var _ = Describe("Whose signature the images of a host need", func() {
 			h.Spec.ImageVerification = rulesFor("registration.test")
 		})
 		w.machine(ctx, "m1")
-		Eventually(get(ctx, host)).Should(SatisfyAll(
+		Eventually(server.Stored(ctx, host)).Should(SatisfyAll(
 			HaveField("Spec.MachineRef", Not(BeNil())), HaveField("Spec.ImageVerification", rulesFor("cluster.test")),
 		))
 
 		By("taking the cluster's off")
-		update(ctx, cluster, func() { cluster.Spec.ImageVerification = nil }, false)
-		Eventually(get(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("registration.test")))
+		apiserver.Change(ctx, server.Client, cluster, func() { cluster.Spec.ImageVerification = nil })
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("registration.test")))
 
 		By("writing others")
-		update(ctx, cluster, func() { cluster.Spec.ImageVerification = rulesFor("other.test") }, false)
-		Eventually(get(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("other.test")))
+		apiserver.Change(ctx, server.Client, cluster, func() { cluster.Spec.ImageVerification = rulesFor("other.test") })
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("other.test")))
 
 		By("taking them off where the registration has none either")
-		update(ctx, registration, func() { registration.Spec.ImageVerification = nil }, false)
-		update(ctx, cluster, func() { cluster.Spec.ImageVerification = nil }, false)
-		Eventually(get(ctx, host)).Should(HaveField("Spec.ImageVerification", BeNil()))
+		apiserver.Change(ctx, server.Client, registration, func() { registration.Spec.ImageVerification = nil })
+		apiserver.Change(ctx, server.Client, cluster, func() { cluster.Spec.ImageVerification = nil })
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.ImageVerification", BeNil()))
 	})
 
 	It("follows the registration alone for a host whose cluster says nothing", func(ctx SpecContext) {
@@ -64,18 +65,18 @@ var _ = Describe("Whose signature the images of a host need", func() {
 			h.Annotations = map[string]string{infrav1.RegistrationNameAnnotation: registration.Name}
 		})
 		machine := w.machine(ctx, "m1")
-		Eventually(get(ctx, host)).Should(SatisfyAll(
+		Eventually(server.Stored(ctx, host)).Should(SatisfyAll(
 			HaveField("Spec.MachineRef", Not(BeNil())), HaveField("Spec.ImageVerification", rulesFor("first.test")),
 		))
 		rests(machine)
 
-		update(ctx, registration, func() { registration.Spec.ImageVerification = rulesFor("second.test") }, false)
-		Eventually(get(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("second.test")))
+		apiserver.Change(ctx, server.Client, registration, func() { registration.Spec.ImageVerification = rulesFor("second.test") })
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("second.test")))
 		rests(machine)
 
 		By("renewing the token, which is no machine's business")
 		before := reconcilesOf(machine)
-		update(ctx, registration, func() { registration.Status.TokenExpirationTime = metav1.Now() }, true)
+		apiserver.ChangeStatus(ctx, server.Client, registration, func() { registration.Status.TokenExpirationTime = metav1.Now() })
 		Consistently(func() int64 { return reconcilesOf(machine) }).Should(Equal(before))
 	})
 })

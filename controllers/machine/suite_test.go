@@ -48,12 +48,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	server = apiserver.StartForSuite()
 	Expect(elementaloperator.Install(server.Config)).To(Succeed())
 
-	mgr, err := server.NewManager()
-	Expect(err).NotTo(HaveOccurred())
+	mgr := server.NewManager(clusterview.AddIndexes)
 	workload, cached = newWorkloadCache(mgr), mgr.GetCache()
 	clock = clocktesting.NewFakePassiveClock(time.Now())
 	lists = &apiserver.Counting{Client: mgr.GetClient()}
-	Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect((&machine.Reconciler{
 		Client:           counting{lists},
 		APIReader:        mgr.GetAPIReader(),
@@ -61,9 +59,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Clock:            clock,
 		WatchFilterValue: watchFilter,
 	}).SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: 10})).To(Succeed())
-	stop, err := apiserver.Run(context.Background(), mgr)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(stop)
+	server.Run(mgr)
 })
 
 // reads counts the reconciles of each ElementalMachine, by its key: each begins with its read.
@@ -92,15 +88,7 @@ func (c counting) Get(ctx context.Context, key client.ObjectKey, object client.O
 	return c.Client.Get(ctx, key, object, options...)
 }
 
-// settling is long against the time that a write needs to come back as an event.
-const settling = 500 * time.Millisecond
-
 // settled reports whether a machine has not been reconciled since that was last asked.
 func settled(machine *infrav1.ElementalMachine) func() bool {
-	last := int64(-1)
-	return func() bool {
-		now := reconcilesOf(machine)
-		defer func() { last = now }()
-		return now == last
-	}
+	return apiserver.Rests(func() int64 { return reconcilesOf(machine) })
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // Serial, because there is one clock.
@@ -43,7 +44,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 	attempt := func(ctx SpecContext, phase infrav1.UpgradePhase, digest string, changes ...func(*infrav1.ElementalHostUpgrade)) {
 		GinkgoHelper()
 		wanted := image("oci://os:v2")
-		update(ctx, machine, func() { machine.Spec.OSVersionManagement = wanted }, false)
+		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = wanted })
 		upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.ns, Name: rollout.UpgradeName("m1", "t1", osversion.Hash(wanted)),
 		}}
@@ -55,7 +56,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			change(upgrade)
 		}
 		Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
-		update(ctx, upgrade, func() { upgrade.Status.Phase, upgrade.Status.Digest = phase, digest }, true)
+		apiserver.ChangeStatus(ctx, server.Client, upgrade, func() { upgrade.Status.Phase, upgrade.Status.Digest = phase, digest })
 	}
 
 	// beforeMove is how an attempt ended before it was moved to this management cluster, which has not looked at it yet.
@@ -68,24 +69,24 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 	// neverBegun gives the machine the OS of another template, without a mark and without an attempt.
 	neverBegun := func(ctx SpecContext) {
 		GinkgoHelper()
-		Eventually(get(ctx, machine)).Should(HaveField("Annotations", HaveKeyWithValue(
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Annotations", HaveKeyWithValue(
 			infrav1.OSReachedAnnotation, osversion.Hash(machine.Spec.OSVersionManagement))))
 		w.template(ctx, "t2", "oci://os:v2")
-		update(ctx, machine, func() {
+		apiserver.Change(ctx, server.Client, machine, func() {
 			machine.Spec.OSVersionManagement = image("oci://os:v2")
 			machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t2"
-		}, false)
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.UpgradeInProgressReason))
+		})
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.UpgradeInProgressReason))
 	}
 
 	DescribeTable("gets the mark back that was lost, once Cluster API has had the time to set it itself",
 		func(ctx SpecContext, lose func(ctx SpecContext)) {
 			lose(ctx)
-			Consistently(get(ctx, owner)).ShouldNot(marked())
+			Consistently(server.Stored(ctx, owner)).ShouldNot(marked())
 			clock.SetTime(time.Now().Add(time.Minute))
 			// Only an event makes the controller look at the clock again.
 			Expect(annotate(ctx, machine, "test.example.com/touched")).To(Succeed())
-			Eventually(get(ctx, owner)).Should(marked())
+			Eventually(server.Stored(ctx, owner)).Should(marked())
 		},
 		Entry("after it was moved to another MachineSet", func(ctx SpecContext) {
 			Expect(annotate(ctx, owner, clusterv1.PendingAcknowledgeMoveAnnotation)).To(Succeed())
@@ -107,26 +108,26 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		clock.SetTime(time.Now().Add(-8 * time.Hour))
 		DeferCleanup(func() { clock.SetTime(time.Now()) })
 		attempt(ctx, infrav1.UpgradeProgressing, "")
-		Eventually(get(ctx, owner)).Should(marked())
+		Eventually(server.Stored(ctx, owner)).Should(marked())
 	})
 
 	DescribeTable("is left alone where its update has come to its end, or is marked",
 		func(ctx SpecContext, prepare func(ctx SpecContext)) {
 			prepare(ctx)
 			// Whoever is just looking at what is half prepared must not see the time pass.
-			Eventually(settled(machine)).WithPolling(settling).Should(BeTrue())
+			Eventually(settled(machine)).WithPolling(apiserver.Settling).Should(BeTrue())
 			clock.SetTime(time.Now().Add(time.Minute))
 			Expect(annotate(ctx, machine, "test.example.com/touched")).To(Succeed())
-			Consistently(get(ctx, owner)).ShouldNot(marked())
+			Consistently(server.Stored(ctx, owner)).ShouldNot(marked())
 		},
 		Entry("there is no attempt", func(SpecContext) {}),
 		Entry("a person changed the machine by hand", func(ctx SpecContext) {
-			update(ctx, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") }, false)
+			apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") })
 		}),
 		Entry("the host fell back weeks after it had reached what it was made with", func(ctx SpecContext) {
-			Eventually(get(ctx, machine)).Should(HaveField("Annotations", HaveKey(infrav1.OSReachedAnnotation)))
+			Eventually(server.Stored(ctx, machine)).Should(HaveField("Annotations", HaveKey(infrav1.OSReachedAnnotation)))
 			w.template(ctx, "t1", "oci://os:v1")
-			update(ctx, host, func() { host.Status.OS.ImageURI, host.Status.OS.Digest = "oci://os:v0", "sha256:0" }, true)
+			apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.OS.ImageURI, host.Status.OS.Digest = "oci://os:v0", "sha256:0" })
 		}),
 		Entry("the attempt succeeded, and the host fell back weeks later", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeSucceeded, "sha256:2") }),
 		Entry("the attempt succeeded before it was moved here", func(ctx SpecContext) {
@@ -140,15 +141,15 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			Expect(server.Client.Create(ctx, md)).To(Succeed())
 			set := ownertest.MachineSet(md, "ms", "t2", 1)
 			Expect(server.Client.Create(ctx, set)).To(Succeed())
-			update(ctx, owner, func() { owner.OwnerReferences = ownertest.Machine(set, "m1").OwnerReferences }, false)
+			apiserver.Change(ctx, server.Client, owner, func() { owner.OwnerReferences = ownertest.Machine(set, "m1").OwnerReferences })
 			neverBegun(ctx)
 		}),
 		Entry("the host runs the digest that the image was resolved to under another name, of which the hook says done without an attempt", func(ctx SpecContext) {
 			neverBegun(ctx)
 			template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
-			update(ctx, template, func() {
+			apiserver.Change(ctx, server.Client, template, func() {
 				template.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin("oci://os:v2", host.Status.OS.Digest)}
-			}, false)
+			})
 			Eventually(func() (string, error) { // the change wakes nobody
 				err := cached.Get(ctx, client.ObjectKeyFromObject(template), template)
 				return template.Annotations[infrav1.RolloutDigestAnnotation], err
@@ -166,22 +167,22 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		Expect(server.Client.Create(ctx, md)).To(Succeed())
 		set := ownertest.MachineSet(md, "ms", "t2", 1)
 		Expect(server.Client.Create(ctx, set)).To(Succeed())
-		update(ctx, owner, func() { owner.OwnerReferences = ownertest.Machine(set, "m1").OwnerReferences }, false)
+		apiserver.Change(ctx, server.Client, owner, func() { owner.OwnerReferences = ownertest.Machine(set, "m1").OwnerReferences })
 		source := w.template(ctx, "source", "oci://os:v3")
 		attempt(ctx, infrav1.UpgradeSuperseded, "", func(u *infrav1.ElementalHostUpgrade) {
 			u.Name = rollout.UpgradeName("m1", "t2", osversion.Hash(image("oci://os:v2")))
 		})
-		update(ctx, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v1") }, false)
+		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v1") })
 		neverBegun(ctx)
 		clone := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
-		update(ctx, clone, func() { clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"} }, false)
-		Eventually(settled(machine)).WithPolling(settling).Should(BeTrue())
+		apiserver.Change(ctx, server.Client, clone, func() { clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"} })
+		Eventually(settled(machine)).WithPolling(apiserver.Settling).Should(BeTrue())
 		clock.SetTime(time.Now().Add(time.Minute))
 		Expect(annotate(ctx, machine, "test.example.com/touched")).To(Succeed())
-		Consistently(get(ctx, owner)).ShouldNot(marked(), "the hook calls it done")
+		Consistently(server.Stored(ctx, owner)).ShouldNot(marked(), "the hook calls it done")
 
-		update(ctx, source, func() { source.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2") }, false)
-		Eventually(get(ctx, owner)).Should(marked())
+		apiserver.Change(ctx, server.Client, source, func() { source.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2") })
+		Eventually(server.Stored(ctx, owner)).Should(marked())
 	})
 
 	DescribeTable("says that the mark was lost, and that it is lost again, once each", func(ctx SpecContext, isLate bool) {
@@ -195,8 +196,8 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			}
 			clock.SetTime(clock.Now().Add(time.Minute))
 			Expect(annotate(ctx, machine, fmt.Sprintf("test.example.com/touched-%d", clock.Now().Unix()))).To(Succeed())
-			Eventually(get(ctx, owner)).Should(marked())
-			update(ctx, owner, func() { delete(owner.Annotations, clusterv1.UpdateInProgressAnnotation) }, false)
+			Eventually(server.Stored(ctx, owner)).Should(marked())
+			apiserver.Change(ctx, server.Client, owner, func() { delete(owner.Annotations, clusterv1.UpdateInProgressAnnotation) })
 		}
 		told := func() (notes []string, err error) {
 			list := &eventsv1.EventList{}
@@ -208,24 +209,24 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			}
 			return notes, err
 		}
-		Expect(get(ctx, machine)()).NotTo(BeNil())
+		apiserver.Get(ctx, server.Client, machine)
 		Expect(conditions.Get(machine, restoring)).To(BeNil(), "nothing was lost")
 		former = machine.DeepCopy()
 		lose()
-		Eventually(get(ctx, machine)).Should(haveCondition(restoring, metav1.ConditionTrue, infrav1.MarkLostReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(restoring, metav1.ConditionTrue, infrav1.MarkLostReason))
 		for range 3 {
 			lose()
-			Eventually(get(ctx, machine)).Should(haveCondition(restoring, metav1.ConditionTrue, infrav1.MarkLostAgainReason))
+			Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(restoring, metav1.ConditionTrue, infrav1.MarkLostAgainReason))
 		}
 		Eventually(told).Should(ConsistOf(
 			HavePrefix("Machine m1 lost annotation update-in-progress before ElementalHost "+host.Name+" ran oci://os:v2, and it was restored"),
 			HavePrefix("Lost again: Machine m1 lost annotation")))
 
-		update(ctx, host, func() { host.Status.OS.ImageURI = "oci://os:v2" }, true)
-		Eventually(func() (*infrav1.ElementalMachine, error) { // Cluster API removes the mark of what is done
-			update(ctx, owner, func() { delete(owner.Annotations, clusterv1.UpdateInProgressAnnotation) }, false)
-			return get(ctx, machine)()
-		}).Should(haveCondition(restoring, metav1.ConditionFalse, infrav1.MarkNotLostReason))
+		apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.OS.ImageURI = "oci://os:v2" })
+		Eventually(func() *infrav1.ElementalMachine { // Cluster API removes the mark of what is done
+			apiserver.Change(ctx, server.Client, owner, func() { delete(owner.Annotations, clusterv1.UpdateInProgressAnnotation) })
+			return apiserver.Get(ctx, server.Client, machine)
+		}).Should(apiserver.HaveCondition(restoring, metav1.ConditionFalse, infrav1.MarkNotLostReason))
 	},
 		Entry("", false),
 		Entry("also while the cache does not show what was said", true),
@@ -234,24 +235,24 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 	It("gets the mark back when Cluster API has cleaned up after a person who took it off, without any other event", func(ctx SpecContext) {
 		Expect(annotate(ctx, owner, runtimev1.PendingHooksAnnotation)).To(Succeed())
 		attempt(ctx, infrav1.UpgradeRolledBack, "sha256:2")
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.HostRunsOtherOSReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.HostRunsOtherOSReason))
 		clock.SetTime(time.Now().Add(time.Minute))
-		Consistently(get(ctx, owner)).ShouldNot(marked())
-		update(ctx, owner, func() { delete(owner.Annotations, runtimev1.PendingHooksAnnotation) }, false)
-		Eventually(get(ctx, owner)).Should(marked())
+		Consistently(server.Stored(ctx, owner)).ShouldNot(marked())
+		apiserver.Change(ctx, server.Client, owner, func() { delete(owner.Annotations, runtimev1.PendingHooksAnnotation) })
+		Eventually(server.Stored(ctx, owner)).Should(marked())
 	})
 
 	It("has the hook called again while its calls fail, and not more often than needed", func(ctx SpecContext) {
 		updating := func(reason string) {
-			update(ctx, owner, func() {
+			apiserver.ChangeStatus(ctx, server.Client, owner, func() {
 				owner.Status.Conditions = []metav1.Condition{{
 					Type: clusterv1.MachineUpdatingCondition, Status: metav1.ConditionTrue, Reason: reason, LastTransitionTime: metav1.Now(),
 				}}
-			}, true)
+			})
 		}
 		asked := func() string {
 			GinkgoHelper()
-			Expect(get(ctx, machine)()).NotTo(BeNil())
+			apiserver.Get(ctx, server.Client, machine)
 			return machine.Annotations[infrav1.HookRetryAnnotation]
 		}
 		updating(clusterv1.MachineInPlaceUpdateFailedReason)
@@ -261,7 +262,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		Consistently(asked).Should(Equal(first))
 
 		clock.SetTime(time.Now().Add(time.Minute))
-		update(ctx, machine, func() { delete(machine.Annotations, "test.example.com/touched") }, false)
+		apiserver.Change(ctx, server.Client, machine, func() { delete(machine.Annotations, "test.example.com/touched") })
 		Eventually(asked).ShouldNot(Equal(first))
 
 		updating(clusterv1.MachineInPlaceUpdatingReason)
@@ -274,13 +275,13 @@ var _ = Describe("A template that is patched while a machine is made from it", f
 		w := newWorld(ctx)
 		template := w.template(ctx, "t1", "oci://os:v2")
 		machine := w.machine(ctx, "m1", madeFrom("t1"))
-		Eventually(get(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
 
 		host := w.host(ctx, "h1")
-		Eventually(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
-		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
-		update(ctx, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v3") }, false)
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		apiserver.Change(ctx, server.Client, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v3") })
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
 		Expect(machine.Spec.OSVersionManagement).To(Equal(image("oci://os:v2")))
 	})
 })

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // osCase is what UpToDate is judged by: OS images, by what asks for or runs them.
@@ -49,9 +50,9 @@ var _ = Describe("UpToDate", func() {
 			})
 			w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.OS, s.Upgrade = c.booted, c.attempt })
 			if c.attempt != nil {
-				update(ctx, host, func() {
+				apiserver.Change(ctx, server.Client, host, func() {
 					host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: c.attempt.Attempt, OSVersionManagement: c.machine}
-				}, false)
+				})
 			}
 			if c.upgrade != nil {
 				upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u1"}}
@@ -60,10 +61,10 @@ var _ = Describe("UpToDate", func() {
 					ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
 				}
 				Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
-				update(ctx, upgrade, func() { upgrade.Status.Phase = *c.upgrade }, true)
+				apiserver.ChangeStatus(ctx, server.Client, upgrade, func() { upgrade.Status.Phase = *c.upgrade })
 			}
-			Eventually(get(ctx, machine)).Should(haveCondition(infrav1.OSUpToDateCondition, c.status, c.reason))
-			Expect(get(ctx, machine)()).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+			Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, c.status, c.reason))
+			Expect(server.Stored(ctx, machine)()).To(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		},
 		Entry("all the same", osCase{
 			template: image("oci://os:v1"), machine: image("oci://os:v1"), booted: infrav1.HostOS{ImageURI: "oci:os:v1"},
@@ -119,19 +120,19 @@ var _ = Describe("UpToDate", func() {
 		}
 		w := newWorld(ctx)
 		machine, host := w.running(ctx, "m1")
-		Expect(machine).To(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		update(ctx, machine, func() { machine.Spec.OSVersionManagement = unreadable }, false)
-		Eventually(get(ctx, machine)).Should(And(
-			haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason), message(infrav1.OSUpToDateCondition)))
-		Expect(machine).To(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		Consistently(get(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
+		Expect(machine).To(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = unreadable })
+		Eventually(server.Stored(ctx, machine)).Should(And(
+			apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason), message(infrav1.OSUpToDateCondition)))
+		Expect(machine).To(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
 
 		By("a machine that has no host yet")
 		w = newWorld(ctx)
 		w.host(ctx, "h1")
 		machine = w.machine(ctx, "m1", madeFrom("t1"), func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = unreadable })
-		Eventually(get(ctx, machine)).Should(And(
-			haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason), message(infrav1.AssociationReadyCondition),
+		Eventually(server.Stored(ctx, machine)).Should(And(
+			apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason), message(infrav1.AssociationReadyCondition),
 			message(infrav1.OSUpToDateCondition)))
 		Expect(conditions.GetMessage(machine, infrav1.OSUpToDateCondition)).To(HaveSuffix("correct it here and in ElementalMachineTemplate t1"))
 		Expect(machine.Spec.HostRef).To(BeNil())
@@ -141,35 +142,35 @@ var _ = Describe("UpToDate", func() {
 		w := newWorld(ctx)
 		machine, host := w.running(ctx, "m1")
 		says := func(reason string) OmegaMatcher {
-			return And(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, reason),
+			return And(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, reason),
 				WithTransform(func(m *infrav1.ElementalMachine) string { return conditions.GetMessage(m, infrav1.OSUpToDateCondition) },
 					ContainSubstring("ElementalHost "+host.Name)))
 		}
-		update(ctx, machine, func() {
+		apiserver.Change(ctx, server.Client, machine, func() {
 			machine.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""}
 			machine.Spec.OSVersionManagement = image("oci://os:v2")
-		}, false)
-		Eventually(get(ctx, machine)).Should(says(infrav1.UpgradeInProgressReason))
+		})
+		Eventually(server.Stored(ctx, machine)).Should(says(infrav1.UpgradeInProgressReason))
 		told := conditions.GetMessage(machine, infrav1.OSUpToDateCondition)
 
 		w.attempt(ctx, host.Name, infrav1.UpgradeProgressing, image("oci://os:v2"))
 		Consistently(func() (string, error) {
-			found, err := get(ctx, machine)()
-			return conditions.GetMessage(found, infrav1.OSUpToDateCondition), err
+			_, err := server.Stored(ctx, machine)()
+			return conditions.GetMessage(machine, infrav1.OSUpToDateCondition), err
 		}).Should(Equal(told))
 
 		By("an attempt that has ended, although Cluster API goes on asking for the update")
 		upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u1"}}
-		update(ctx, upgrade, func() { upgrade.Status.Phase = infrav1.UpgradeRolledBack }, true)
-		Eventually(get(ctx, machine)).Should(says(infrav1.HostRunsOtherOSReason))
+		apiserver.ChangeStatus(ctx, server.Client, upgrade, func() { upgrade.Status.Phase = infrav1.UpgradeRolledBack })
+		Eventually(server.Stored(ctx, machine)).Should(says(infrav1.HostRunsOtherOSReason))
 	})
 
 	It("follows a template that is patched", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		template := w.template(ctx, "t1", "oci://os:v1")
 		machine, _ := w.running(ctx, "m1", madeFrom("t1"))
-		Expect(machine).To(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		update(ctx, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2") }, false)
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
+		Expect(machine).To(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		apiserver.Change(ctx, server.Client, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2") })
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
 	})
 })

@@ -13,12 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // rests waits until what was written has come back as an event, so that nothing but what follows wakes anybody.
 func rests(machine *infrav1.ElementalMachine) {
 	GinkgoHelper()
-	Eventually(settled(machine)).WithPolling(settling).Should(BeTrue())
+	Eventually(settled(machine)).WithPolling(apiserver.Settling).Should(BeTrue())
 }
 
 // What each spec waits for comes after it was reported to be missing, and nothing else does: no other event helps.
@@ -26,8 +27,8 @@ var _ = Describe("An ElementalMachine that waits", func() {
 	var w *world
 	BeforeEach(func(ctx SpecContext) { w = newWorld(ctx) })
 
-	waitsForHost := haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingAvailableHostsReason)
-	hasHost := haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason)
+	waitsForHost := apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingAvailableHostsReason)
+	hasHost := apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason)
 
 	DescribeTable("for a host takes one",
 		func(ctx SpecContext, host func(*infrav1.ElementalHost), machine func(*infrav1.ElementalMachine), annotation string) {
@@ -37,10 +38,10 @@ var _ = Describe("An ElementalMachine that waits", func() {
 				return seen, cached.Get(ctx, client.ObjectKeyFromObject(free), seen)
 			}).Should(HaveField("Status.Installed", BeTrue()))
 			waiting := w.machine(ctx, "m1", machine)
-			Eventually(get(ctx, waiting)).Should(waitsForHost)
+			Eventually(server.Stored(ctx, waiting)).Should(waitsForHost)
 			rests(waiting)
-			update(ctx, free, func() { delete(free.Annotations, annotation) }, false)
-			Eventually(get(ctx, waiting)).Should(hasHost)
+			apiserver.Change(ctx, server.Client, free, func() { delete(free.Annotations, annotation) })
+			Eventually(server.Stored(ctx, waiting)).Should(hasHost)
 		},
 		Entry("that was paused",
 			func(h *infrav1.ElementalHost) { h.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} },
@@ -61,13 +62,13 @@ var _ = Describe("An ElementalMachine that waits", func() {
 				{Key: "role", Operator: metav1.LabelSelectorOpDoesNotExist},
 			}}
 		})
-		Eventually(get(ctx, machine)).Should(waitsForHost)
+		Eventually(server.Stored(ctx, machine)).Should(waitsForHost)
 		rests(machine)
 		w.host(ctx, "h1", func(h *infrav1.ElementalHost) {
 			h.Labels["role"] = "gpu"
 			h.Annotations = map[string]string{infrav1.ProposedLabelsAnnotation: "role"}
 		})
-		Eventually(get(ctx, machine)).Should(hasHost)
+		Eventually(server.Stored(ctx, machine)).Should(hasHost)
 	})
 
 	It("for its Cluster says what the Cluster lacks once it is there", func(ctx SpecContext) {
@@ -76,23 +77,23 @@ var _ = Describe("An ElementalMachine that waits", func() {
 			return apierrors.IsNotFound(cached.Get(ctx, client.ObjectKeyFromObject(w.cluster), &clusterv1.Cluster{}))
 		}).Should(BeTrue())
 		machine := w.machine(ctx, "m1")
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingAssociatedClusterReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingAssociatedClusterReason))
 		rests(machine)
 		again := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: w.cluster.Name}, Spec: w.cluster.Spec}
 		Expect(server.Client.Create(ctx, again)).To(Succeed())
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingClusterInfrastructureReadyReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.MissingClusterInfrastructureReadyReason))
 	})
 
 	It("for a control plane says when all that is missing is the connection", func(ctx SpecContext) {
 		workload.connect(client.ObjectKeyFromObject(w.cluster), false)
-		update(ctx, w.cluster, func() { w.cluster.Status.Initialization.ControlPlaneInitialized = nil }, true)
+		apiserver.ChangeStatus(ctx, server.Client, w.cluster, func() { w.cluster.Status.Initialization.ControlPlaneInitialized = nil })
 		host, machine := w.host(ctx, "h1"), w.machine(ctx, "m1")
-		Eventually(get(ctx, machine)).Should(hasHost)
+		Eventually(server.Stored(ctx, machine)).Should(hasHost)
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.WaitingForControlPlaneInitializedReason))
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.WaitingForControlPlaneInitializedReason))
 		rests(machine)
-		update(ctx, w.cluster, func() { w.cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true) }, true)
-		Eventually(get(ctx, machine)).Should(haveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.WorkloadClusterUnreachableReason))
+		apiserver.ChangeStatus(ctx, server.Client, w.cluster, func() { w.cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true) })
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.ProviderIDReadyCondition, metav1.ConditionFalse, infrav1.WorkloadClusterUnreachableReason))
 	})
 
 	It("for a paused node of its pool does so no more when the node's machine, and then its attempt, are gone", func(ctx SpecContext) {
@@ -105,18 +106,18 @@ var _ = Describe("An ElementalMachine that waits", func() {
 			ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
 		}}
 		Expect(server.Client.Create(ctx, attempt)).To(Succeed())
-		update(ctx, attempt, func() {
+		apiserver.ChangeStatus(ctx, server.Client, attempt, func() {
 			attempt.Status.Phase, attempt.Status.NodeName, attempt.Status.Step = infrav1.UpgradeProgressing, "node-2", "Approve"
-		}, true)
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
+		})
+		Eventually(server.Stored(ctx, waiting)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.WaitingForNodeReason))
 
 		Expect(server.Client.Delete(ctx, leaving)).To(Succeed())
 		Eventually(func() bool {
 			return apierrors.IsNotFound(cached.Get(ctx, client.ObjectKeyFromObject(leaving), &infrav1.ElementalMachine{}))
 		}).Should(BeTrue())
 		rests(waiting)
-		update(ctx, attempt, func() { attempt.Status.Phase, attempt.Status.Step = infrav1.UpgradeAborted, "" }, true)
-		Eventually(get(ctx, waiting)).Should(haveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		apiserver.ChangeStatus(ctx, server.Client, attempt, func() { attempt.Status.Phase, attempt.Status.Step = infrav1.UpgradeAborted, "" })
+		Eventually(server.Stored(ctx, waiting)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 	})
 })
 
@@ -136,17 +137,17 @@ var _ = Describe("An ElementalMachine that is Ready", func() {
 
 	It("gives a Node of another name than its host's the provider ID again when it has registered again", func(ctx SpecContext) {
 		host, machine := w.host(ctx, "h1"), w.machine(ctx, "m1")
-		Eventually(get(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) { s.Bootstrapped = true })
 		name := w.ns + "-of-another-name"
 		first := node(ctx, name, "")
 		owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: machine.Name}}
-		update(ctx, owner, func() { owner.Status.NodeRef.Name = name }, true)
-		Eventually(get(ctx, machine)).Should(haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		apiserver.ChangeStatus(ctx, server.Client, owner, func() { owner.Status.NodeRef.Name = name })
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 
 		rests(machine)
 		Expect(server.Client.Delete(ctx, first)).To(Succeed())
 		again := node(ctx, name, "")
-		Eventually(get(ctx, again)).Should(HaveField("Spec.ProviderID", "elemental://"+w.ns+"/"+host.Name))
+		Eventually(server.Stored(ctx, again)).Should(HaveField("Spec.ProviderID", "elemental://"+w.ns+"/"+host.Name))
 	})
 })

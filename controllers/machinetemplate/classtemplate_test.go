@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("A template of a ClusterClass", func() {
@@ -28,7 +29,7 @@ var _ = Describe("A template of a ClusterClass", func() {
 	}
 	told := func() string {
 		GinkgoHelper()
-		return get(elemental).Annotations[infrav1.ClassTemplatesAnnotation]
+		return apiserver.Get(ctx, c, elemental).Annotations[infrav1.ClassTemplatesAnnotation]
 	}
 	BeforeEach(func() {
 		w = newWorld()
@@ -36,11 +37,11 @@ var _ = Describe("A template of a ClusterClass", func() {
 		w.reconciler.Owners.Clock = clock
 		cluster, infrastructure := ownertest.Cluster(w.namespace, "of-class", infrav1.NodeUpgradeOption{})
 		cluster.Spec.Topology = clusterv1.Topology{ClassRef: clusterv1.ClusterClassRef{Name: "class"}, Version: "v1.36.3"}
-		create(cluster, infrastructure)
+		plane.Create(ctx, cluster, infrastructure)
 		elemental = infrastructure
 		w.template = ownertest.Template(w.namespace, "class-workers", imageA)
 		w.template.OwnerReferences = ofClass("class")
-		create(w.template)
+		plane.Create(ctx, w.template)
 	})
 
 	It("makes Cluster API look when it is changed, once for each content", func() {
@@ -50,9 +51,9 @@ var _ = Describe("A template of a ClusterClass", func() {
 		w.reconcile()
 		first := told()
 		Expect(first).NotTo(BeEmpty())
-		version := get(elemental).ResourceVersion
+		version := apiserver.Get(ctx, c, elemental).ResourceVersion
 		w.reconcile()
-		Expect(get(elemental).ResourceVersion).To(Equal(version))
+		Expect(apiserver.Get(ctx, c, elemental).ResourceVersion).To(Equal(version))
 		w.patch(imageC)
 		w.reconcile()
 		Expect(told()).NotTo(BeElementOf("", first))
@@ -83,7 +84,7 @@ var _ = Describe("A template of a ClusterClass", func() {
 	It("says the same of a class whichever of its templates is looked at", func() {
 		other := ownertest.Template(w.namespace, "class-others", imageA)
 		other.OwnerReferences = ofClass("class")
-		create(other)
+		plane.Create(ctx, other)
 		w.patch(imageB)
 		w.reconcile()
 		first := told()
@@ -101,12 +102,12 @@ var _ = Describe("A template of a ClusterClass", func() {
 	It("leaves the clusters of other classes, and of none, alone", func() {
 		other := ownertest.Template(w.namespace, "elsewhere", imageA)
 		other.OwnerReferences = ofClass("other")
-		create(other)
+		plane.Create(ctx, other)
 		w.template = other
 		w.patch(imageB)
 		w.reconcile()
 		Expect(told()).To(BeEmpty())
 		none := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
-		Expect(get(none).Annotations).NotTo(HaveKey(infrav1.ClassTemplatesAnnotation))
+		Expect(apiserver.Get(ctx, c, none).Annotations).NotTo(HaveKey(infrav1.ClassTemplatesAnnotation))
 	})
 })

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("A template", func() {
@@ -25,18 +26,18 @@ var _ = Describe("A template", func() {
 		w.patch(imageB)
 		w.reconcile()
 		first := w.refersTo()
-		patch(w.set, func() {
+		apiserver.Change(ctx, c, w.set, func() {
 			w.set.Spec.Template.Spec.InfrastructureRef.Name = first
 			w.set.Labels[clusterv1.ClusterNameLabel] = w.cluster.Name
 		})
-		machine := get(ownertest.ElementalMachine(w.namespace, "m", "", ""))
-		patch(machine, func() {
+		machine := apiserver.Get(ctx, c, ownertest.ElementalMachine(w.namespace, "m", "", ""))
+		apiserver.Change(ctx, c, machine, func() {
 			machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = first
 			machine.Labels = map[string]string{clusterv1.ClusterNameLabel: w.cluster.Name}
 		})
 		other := ownertest.ElementalMachine(w.namespace, "other", first, imageB)
 		other.Labels = map[string]string{clusterv1.ClusterNameLabel: "other"}
-		create(other)
+		plane.Create(ctx, other)
 		w.patch(imageC)
 		w.atRest()
 		w.reconcile()
@@ -50,9 +51,9 @@ var _ = Describe("A template", func() {
 		}
 		Expect(exists()).To(BeTrue(), "a MachineSet and an ElementalMachine name it")
 		Expect(live.objects).To(Equal(2))
-		patch(w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = second })
+		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = second })
 		Expect(exists()).To(BeTrue(), "an ElementalMachine names it")
-		patch(machine, func() { machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = second })
+		apiserver.Change(ctx, c, machine, func() { machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = second })
 		Expect(exists()).To(BeFalse())
 	})
 })

@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("Driver Direct", func() {
@@ -34,7 +35,7 @@ var _ = Describe("Driver Direct", func() {
 		Expect(w.elemental("cp").Annotations).To(And(
 			HaveKeyWithValue(infrav1.DirectTemplateAnnotation, "t"), HaveKey(infrav1.DirectOSAnnotation)))
 		Expect(w.attempts()).To(BeEmpty(), "what is found is not rolled out")
-		Expect(get(w.template).Status.Owners).To(Equal([]infrav1.TemplateOwner{
+		Expect(apiserver.Get(ctx, c, w.template).Status.Owners).To(Equal([]infrav1.TemplateOwner{
 			{Owner: "K3sControlPlane cp", Driver: infrav1.DriverDirect}, {Owner: "Machine alone", Driver: infrav1.DriverDirect},
 		}))
 
@@ -67,7 +68,7 @@ var _ = Describe("Driver Direct", func() {
 		Expect(w.clones()).To(BeEmpty(), "the clone is not used any more")
 
 		for _, name := range []string{"cp", "alone"} {
-			machine := get(&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
+			machine := apiserver.Get(ctx, c, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
 			Expect(machine.Annotations).To(BeEmpty())
 			Expect(w.elemental(name).Annotations).To(And(
 				HaveKeyWithValue(infrav1.DirectTemplateAnnotation, "t"),
@@ -78,7 +79,7 @@ var _ = Describe("Driver Direct", func() {
 	It("gives no Machine an OS that the template has not any more, which the cache has not heard of", func() {
 		w.patch(imageB)
 		healthy := w.reconciler.Client
-		w.reconciler.Client = laggingTemplate{healthy, get(w.template).DeepCopy()}
+		w.reconciler.Client = laggingTemplate{healthy, apiserver.Get(ctx, c, w.template).DeepCopy()}
 		w.patch(imageC)
 		w.reconcileTemplate()
 		Expect(w.attempts()).To(BeEmpty())
@@ -141,13 +142,13 @@ var _ = Describe("Driver Direct", func() {
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.AttemptNotSucceededReason)
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("of Machine cp is HostLost: "))
 		w.onlyAttempt()
-		patch(lost, func() { lost.Spec.Release = true })
+		apiserver.Change(ctx, c, lost, func() { lost.Spec.Release = true })
 		w.reconcileTemplate()
 		Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "cp"), HaveField("Spec.MachineName", "alone")))
 	})
 
 	It("makes an attempt for more than an image although the host runs the image", func() {
-		patch(w.template, func() {
+		apiserver.Change(ctx, c, w.template, func() {
 			w.template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
 				infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + imageA + `","upgradeRecovery":true}`)},
 			}
@@ -158,8 +159,8 @@ var _ = Describe("Driver Direct", func() {
 
 	It("waits for a host that has not joined, and goes on with the others", func() {
 		w.patch(imageB)
-		host := get(&infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "host-cp"}})
-		patch(host, func() { host.Labels = nil })
+		host := apiserver.Get(ctx, c, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "host-cp"}})
+		apiserver.Change(ctx, c, host, func() { host.Labels = nil })
 		w.reconcileTemplate()
 		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("alone"))
 	})
@@ -235,7 +236,7 @@ var _ = Describe("Driver Direct", func() {
 
 	It("does not begin with what it finds, nor with a host that has left its OS", func() {
 		late := w.addMachine("late", controlPlaneOf("K3sControlPlane"))
-		patch(late, func() { late.Spec.OSVersionManagement = ownertest.OS(imageC) })
+		apiserver.Change(ctx, c, late, func() { late.Spec.OSVersionManagement = ownertest.OS(imageC) })
 		w.reconcileTemplate()
 		w.runs("cp", imageC)
 		w.reconcileTemplate()
@@ -244,11 +245,11 @@ var _ = Describe("Driver Direct", func() {
 	})
 
 	It("writes nothing to the Machines of a Cluster that is paused, and is moved perhaps", func() {
-		patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
+		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
 		w.addMachine("late", controlPlaneOf("K3sControlPlane"))
 		w.reconcileTemplate()
 		Expect(w.elemental("late").Annotations).NotTo(HaveKey(infrav1.DirectOSAnnotation))
-		patch(w.cluster, func() { w.cluster.Spec.Paused = nil })
+		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = nil })
 		w.reconcileTemplate()
 		Expect(w.elemental("late").Annotations).To(HaveKey(infrav1.DirectOSAnnotation))
 	})
@@ -263,9 +264,9 @@ var _ = Describe("Driver Direct", func() {
 		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
 	},
 		Entry("a namespace that has not opted in", func() { w.optOut() }, infrav1.ExtensionNotMatchingReason, "does not select Namespace"),
-		Entry("a Cluster that is paused", func() { patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) }) }, infrav1.WaitingForClusterReason, "Cluster c is paused"),
+		Entry("a Cluster that is paused", func() { apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) }) }, infrav1.WaitingForClusterReason, "Cluster c is paused"),
 		Entry("a template of a topology", func() {
-			patch(w.template, func() { w.template.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })
+			apiserver.Change(ctx, c, w.template, func() { w.template.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })
 		}, infrav1.ManagedByTopologyReason, "belongs to the topology of Cluster c"),
 		Entry("a Machine that its owner rolls out", func() { w.machineSays("cp", clusterv1.MachineUpToDateCondition) }, infrav1.WaitingForMachineReason, "Machine cp is not upgraded"),
 		Entry("the driver of others", func() { w.setDriver(infrav1.DriverClusterAPI) }, infrav1.UnsupportedOwnerReason, "K3sControlPlane cp cannot be updated in place by Cluster API"),
@@ -276,7 +277,7 @@ var _ = Describe("Driver Direct", func() {
 		BeforeEach(func() {
 			kcp = ownertest.KubeadmControlPlane(w.namespace, "kcp", "c", "t")
 			kcp.Spec.Replicas = ptr.To[int32](1)
-			create(kcp)
+			plane.Create(ctx, kcp)
 			of := *metav1.NewControllerRef(kcp, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
 			w.addMachine("kcp-1", &of)
 			w.reconcileTemplate()
@@ -290,13 +291,13 @@ var _ = Describe("Driver Direct", func() {
 			w.runs("cp", imageB)
 			w.reconcileTemplate()
 			Expect(w.attempts()).To(ContainElement(HaveField("Spec.MachineName", "kcp-1")))
-			Expect(get(kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name).To(Equal("t"))
+			Expect(apiserver.Get(ctx, c, kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name).To(Equal("t"))
 			w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionTrue, infrav1.ReferencesUpdatedReason)
 		})
 
 		It("lets Cluster API go on once it has three, and no attempt is under way", func() {
 			Expect(w.elemental("kcp-1").Annotations).To(HaveKey(infrav1.DirectTemplateAnnotation))
-			patch(kcp, func() { kcp.Spec.Replicas = ptr.To[int32](3) })
+			apiserver.Change(ctx, c, kcp, func() { kcp.Spec.Replicas = ptr.To[int32](3) })
 			w.reconcileTemplate()
 			Expect(w.elemental("kcp-1").Annotations).NotTo(HaveKey(infrav1.DirectTemplateAnnotation))
 		})
@@ -310,17 +311,17 @@ var _ = Describe("Driver Direct", func() {
 			w.reconcileTemplate()
 			Expect(w.attempts()).To(ContainElement(HaveField("Spec.MachineName", "kcp-1")))
 			w.setDriver(infrav1.DriverClusterAPI)
-			patch(kcp, func() { kcp.Spec.Replicas = ptr.To[int32](3) })
+			apiserver.Change(ctx, c, kcp, func() { kcp.Spec.Replicas = ptr.To[int32](3) })
 			w.reconcileTemplate()
 			Expect(w.elemental("kcp-1").Annotations).To(HaveKey(infrav1.DirectTemplateAnnotation))
-			Expect(get(kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name).To(Equal("t"))
+			Expect(apiserver.Get(ctx, c, kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name).To(Equal("t"))
 		})
 
 		It("leaves a Machine that Cluster API is updating to it", func() {
-			patch(kcp, func() { kcp.Spec.Replicas = ptr.To[int32](3) })
+			apiserver.Change(ctx, c, kcp, func() { kcp.Spec.Replicas = ptr.To[int32](3) })
 			w.reconcileTemplate()
 			updated := w.elemental("kcp-1")
-			patch(updated, func() { updated.Annotations[clusterv1.UpdateInProgressAnnotation] = "" })
+			apiserver.Change(ctx, c, updated, func() { updated.Annotations[clusterv1.UpdateInProgressAnnotation] = "" })
 			w.setDriver(infrav1.DriverDirect)
 			w.reconcileTemplate()
 			Expect(w.elemental("kcp-1").Annotations).NotTo(HaveKey(infrav1.DirectTemplateAnnotation))
@@ -329,10 +330,10 @@ var _ = Describe("Driver Direct", func() {
 		It("brings a Machine to the template that was made from the clone of an earlier rollout", func() {
 			clone := ownertest.Template(w.namespace, "t-old", imageC)
 			clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "t", clusterv1.ClusterNameLabel: "c"}
-			create(clone)
+			plane.Create(ctx, clone)
 			of := *metav1.NewControllerRef(kcp, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
 			late := w.addMachine("late", &of)
-			patch(late, func() {
+			apiserver.Change(ctx, c, late, func() {
 				late.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t-old"
 				late.Spec.OSVersionManagement = ownertest.OS(imageC)
 			})

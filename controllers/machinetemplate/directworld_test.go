@@ -19,6 +19,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var errRefused = errors.New("refused")
@@ -61,27 +62,27 @@ func (w *world) addMachine(name string, controller *metav1.OwnerReference) *infr
 		of.OwnerReferences = []metav1.OwnerReference{*controller}
 		of.Labels[clusterv1.MachineControlPlaneLabel] = ""
 	}
-	create(of)
+	plane.Create(ctx, of)
 	elemental := ownertest.ElementalMachine(w.namespace, name, "t", imageA)
 	elemental.Labels = of.Labels
 	elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: of.Name, UID: of.UID}}
 	elemental.Spec.HostRef = ownertest.HostReference(w.namespace, "host-"+name)
-	create(elemental)
+	plane.Create(ctx, elemental)
 	host := ownertest.Host(elemental)
-	create(host)
+	plane.Create(ctx, host)
 	w.runs(name, imageA)
 	return elemental
 }
 
 func (w *world) elemental(name string) *infrav1.ElementalMachine {
 	GinkgoHelper()
-	return get(&infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
+	return apiserver.Get(ctx, c, &infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
 }
 
 // runs has the host of a machine run an image, and the machine controller note it.
 func (w *world) runs(machine, image string) {
 	GinkgoHelper()
-	host := get(&infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "host-" + machine}})
+	host := apiserver.Get(ctx, c, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "host-" + machine}})
 	before := host.DeepCopy()
 	host.Status.Agent.Version = "v0.8.0"
 	host.Status.OS = infrav1.HostOS{ImageURI: image, BootMode: "active"}
@@ -98,7 +99,7 @@ func (w *world) reconcileTemplate() {
 	for range 2 {
 		w.reconcileOnceTemplate()
 	}
-	get(w.template)
+	apiserver.Get(ctx, c, w.template)
 }
 
 func (w *world) reconcileOnceTemplate() ctrl.Result {
@@ -138,13 +139,13 @@ func (w *world) setStatus(attempt *infrav1.ElementalHostUpgrade, change func()) 
 func (w *world) setDriver(driver infrav1.UpgradeDriver) {
 	GinkgoHelper()
 	elemental := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
-	patch(elemental, func() { elemental.Spec.NodeUpgradeOption.Driver = driver })
+	apiserver.Change(ctx, c, elemental, func() { elemental.Spec.NodeUpgradeOption.Driver = driver })
 }
 
 // machineSays that a condition of a Machine is False.
 func (w *world) machineSays(name, conditionType string) {
 	GinkgoHelper()
-	machine := get(&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
+	machine := apiserver.Get(ctx, c, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
 	before := machine.DeepCopy()
 	condition.False(machine, conditionType, "NotUpToDate", "")
 	Expect(c.Status().Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
@@ -154,5 +155,5 @@ func (w *world) machineSays(name, conditionType string) {
 func (w *world) optOut() {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
-	patch(get(namespace), func() { delete(namespace.Labels, infrav1.ExtensionNamespaceLabel) })
+	apiserver.Change(ctx, c, apiserver.Get(ctx, c, namespace), func() { delete(namespace.Labels, infrav1.ExtensionNamespaceLabel) })
 }

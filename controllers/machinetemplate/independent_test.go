@@ -22,6 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 const (
@@ -56,8 +57,8 @@ var _ = Describe("One template of 30 Clusters", func() {
 			name := fmt.Sprintf("c%d", i)
 			cluster, elemental := ownertest.Cluster(w.namespace, name, infrav1.NodeUpgradeOption{})
 			mds[name] = ownertest.MachineDeployment(w.namespace, "md-"+name, name, "t", 1)
-			create(cluster, elemental, mds[name])
-			Expect(ownertest.Observe(ctx, c, mds[name], 1)).To(Succeed())
+			plane.Create(ctx, cluster, elemental, mds[name])
+			ownertest.Observe(ctx, c, mds[name], 1)
 		}
 	})
 	// settle reconciles as often as a rollout needs it, and returns the last error.
@@ -71,7 +72,7 @@ var _ = Describe("One template of 30 Clusters", func() {
 	}
 	refersTo := func(cluster string) string {
 		GinkgoHelper()
-		return get(mds[cluster]).Spec.Template.Spec.InfrastructureRef.Name
+		return apiserver.Get(ctx, c, mds[cluster]).Spec.Template.Spec.InfrastructureRef.Name
 	}
 
 	DescribeTable("is rolled out to all others where one", func(fail func(), errs OmegaMatcher, says string) {
@@ -86,7 +87,7 @@ var _ = Describe("One template of 30 Clusters", func() {
 		}
 		Expect(refersTo(theOne)).To(Equal("t"))
 		Expect(mds[theOne].Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
-		get(w.template)
+		apiserver.Get(ctx, c, w.template)
 		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(And(ContainSubstring("MachineDeployment md-"+theOne), ContainSubstring(says)))
 
 		By("and to that one once nothing fails any more")
@@ -110,8 +111,8 @@ var _ = Describe("One template of 30 Clusters", func() {
 			w.reconciler.Owners.Client = failing(w.reconciler.Owners.Client, "patch MachineDeployment md-"+theOne)
 		}, MatchError(errInjected), errInjected.Error()),
 		Entry("has a MachineDeployment whose MachineSets cannot be listed to see how it rolls out", func() {
-			patch(mds[theOne], func() { mds[theOne].Spec.Rollout.After = metav1.NewTime(time.Now().Add(-time.Hour)) })
-			Expect(ownertest.Observe(ctx, c, mds[theOne], 1)).To(Succeed())
+			apiserver.Change(ctx, c, mds[theOne], func() { mds[theOne].Spec.Rollout.After = metav1.NewTime(time.Now().Add(-time.Hour)) })
+			ownertest.Observe(ctx, c, mds[theOne], 1)
 			w.reconciler.Owners.Live = failing(c, "list MachineSet of md-"+theOne)
 		}, MatchError(errInjected), errInjected.Error()),
 	)
@@ -119,7 +120,7 @@ var _ = Describe("One template of 30 Clusters", func() {
 	It("is rolled out to all others where one cannot be unpaused that was paused for it and refers to another by now", func() {
 		w.patch(imageB)
 		w.reconcileOnce()
-		patch(mds[theOne], func() { mds[theOne].Spec.Template.Spec.InfrastructureRef.Name = "other" })
+		apiserver.Change(ctx, c, mds[theOne], func() { mds[theOne].Spec.Template.Spec.InfrastructureRef.Name = "other" })
 		w.answerPauses()
 		w.reconciler.Owners.Client = failing(w.reconciler.Owners.Client, "patch MachineDeployment md-"+theOne)
 		Expect(settle()).To(MatchError(errInjected))
@@ -128,13 +129,13 @@ var _ = Describe("One template of 30 Clusters", func() {
 				Expect(refersTo(name)).NotTo(Equal("t"), name)
 			}
 		}
-		get(w.template)
+		apiserver.Get(ctx, c, w.template)
 		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.BlockedReason)
 		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(ContainSubstring("unpausing MachineDeployment md-" + theOne + ": " + errInjected.Error()))
 
 		w.reconciler, _ = newReconciler()
 		Expect(settle()).To(Succeed())
-		Expect(get(mds[theOne]).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
+		Expect(apiserver.Get(ctx, c, mds[theOne]).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
 	})
 
 	It("has none paused before the clusters of all have been looked at", func() {
@@ -142,7 +143,7 @@ var _ = Describe("One template of 30 Clusters", func() {
 		w.reconciler.Outlook = &outlook.Viewer{Client: c, Now: time.Now, Workload: inTurn(func(cluster client.ObjectKey) error {
 			looked.Insert(cluster.Name)
 			for name, md := range mds {
-				Expect(get(md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation), name)
+				Expect(apiserver.Get(ctx, c, md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation), name)
 			}
 			return workload.ErrUnreachable
 		})}
@@ -150,7 +151,7 @@ var _ = Describe("One template of 30 Clusters", func() {
 		w.reconcileOnce()
 		Expect(looked).To(HaveLen(clusters + 1))
 		for name, md := range mds {
-			Expect(get(md).Annotations).To(HaveKey(clusterv1.PausedAnnotation), name)
+			Expect(apiserver.Get(ctx, c, md).Annotations).To(HaveKey(clusterv1.PausedAnnotation), name)
 		}
 
 		By("and looks at none again that is paused")
@@ -194,7 +195,7 @@ var _ = Describe("One template of 30 Clusters", func() {
 		w.answerPauses()
 		late, elemental := ownertest.Cluster(w.namespace, "a", infrav1.NodeUpgradeOption{})
 		first := ownertest.MachineDeployment(w.namespace, "a", "a", "t", 1)
-		create(late, elemental, first)
+		plane.Create(ctx, late, elemental, first)
 		looked := false
 		w.reconciler.Outlook = &outlook.Viewer{Client: c, Now: time.Now, Workload: inTurn(func(cluster client.ObjectKey) error {
 			if cluster.Name == "a" {
@@ -233,7 +234,7 @@ func inTurn(call func(client.ObjectKey) error) connecting {
 var _ = Describe("Whatever call fails while a MachineDeployment is held", func() {
 	It("is unpaused, or its template says why not", func() {
 		allowInPlaceUpdates()
-		create(deployment("kcp", "control-plane-kubeadm", gatesOn))
+		plane.Create(ctx, deployment("kcp", "control-plane-kubeadm", gatesOn))
 
 		calls := callsWhileHeld(heldWorld())
 		Expect(len(calls)).To(BeNumerically(">", 15))
@@ -248,8 +249,8 @@ var _ = Describe("Whatever call fails while a MachineDeployment is held", func()
 			})
 			_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 			Expect(err).To(MatchError(errInjected))
-			held := get(w.md).Annotations[clusterv1.PausedAnnotation] != ""
-			if get(w.template); held {
+			held := apiserver.Get(ctx, c, w.md).Annotations[clusterv1.PausedAnnotation] != ""
+			if apiserver.Get(ctx, c, w.template); held {
 				Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(ContainSubstring(errInjected.Error()), call)
 			}
 
@@ -269,9 +270,9 @@ func heldWorld() *world {
 	GinkgoHelper()
 	w := newWorld()
 	kcp := ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t")
-	create(kcp)
-	create(ownertest.ControlPlaneMachine(kcp, "cp-1"), ownertest.ElementalMachine(w.namespace, "cp-1", "t", imageA))
-	Expect(ownertest.Observe(ctx, c, kcp, 3)).To(Succeed())
+	plane.Create(ctx, kcp)
+	plane.Create(ctx, ownertest.ControlPlaneMachine(kcp, "cp-1"), ownertest.ElementalMachine(w.namespace, "cp-1", "t", imageA))
+	ownertest.Observe(ctx, c, kcp, 3)
 	w.patch(imageB)
 	w.reconcileOnce()
 	Expect(w.md.Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, infrav1.RolloutHoldPrefix+"t"))

@@ -18,6 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("A MachineDeployment", func() {
@@ -38,7 +39,7 @@ var _ = Describe("A MachineDeployment", func() {
 	}
 	released := func() {
 		GinkgoHelper()
-		Expect(get(w.md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
+		Expect(apiserver.Get(ctx, c, w.md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
 		Expect(w.refersTo()).To(Equal("t"))
 	}
 
@@ -50,7 +51,7 @@ var _ = Describe("A MachineDeployment", func() {
 		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(Equal(
 			"MachineDeployment md: waiting for it to report Paused=True"))
 		Expect(w.answerPauses()).To(BeTrue())
-		before := get(w.md).Generation
+		before := apiserver.Get(ctx, c, w.md).Generation
 		w.reconcileOnce()
 		Expect(w.refersTo()).NotTo(Equal("t"))
 		Expect(w.md.Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
@@ -60,7 +61,7 @@ var _ = Describe("A MachineDeployment", func() {
 	It("is unpaused again when it was not quiet when Cluster API stopped", func() {
 		pause()
 		Expect(w.answerPauses()).To(BeTrue())
-		patch(w.set, func() { w.set.Spec.Replicas = ptr.To[int32](0) })
+		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Replicas = ptr.To[int32](0) })
 		w.reconcileOnce()
 		released()
 		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(Equal("MachineDeployment md: MachineSet ms has 1 Machines and is to have 0"))
@@ -69,10 +70,10 @@ var _ = Describe("A MachineDeployment", func() {
 	})
 
 	It("is not paused before Cluster API has said that it goes on since the last time", func() {
-		Expect(ownertest.Observe(ctx, c, w.md, 1)).To(Succeed())
-		patch(w.md, func() { w.md.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+		ownertest.Observe(ctx, c, w.md, 1)
+		apiserver.Change(ctx, c, w.md, func() { w.md.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
 		Expect(w.answerPauses()).To(BeTrue())
-		patch(w.md, func() { delete(w.md.Annotations, clusterv1.PausedAnnotation) })
+		apiserver.Change(ctx, c, w.md, func() { delete(w.md.Annotations, clusterv1.PausedAnnotation) })
 		w.patch(imageB)
 		w.reconcileOnce()
 		Expect(w.md.Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
@@ -82,20 +83,20 @@ var _ = Describe("A MachineDeployment", func() {
 	})
 
 	It("that somebody paused stays so", func() {
-		patch(w.md, func() { w.md.Annotations = map[string]string{clusterv1.PausedAnnotation: "me"} })
+		apiserver.Change(ctx, c, w.md, func() { w.md.Annotations = map[string]string{clusterv1.PausedAnnotation: "me"} })
 		w.patch(imageB)
 		w.reconcile()
-		Expect(get(w.md).Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, "me"))
+		Expect(apiserver.Get(ctx, c, w.md).Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, "me"))
 		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
 
 		By("also where somebody pauses it while it is paused for the template")
-		patch(w.md, func() { delete(w.md.Annotations, clusterv1.PausedAnnotation) })
+		apiserver.Change(ctx, c, w.md, func() { delete(w.md.Annotations, clusterv1.PausedAnnotation) })
 		w.answerPauses()
 		w.reconcileOnce()
 		Expect(w.md.Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, paused))
-		patch(w.md, func() { w.md.Annotations[clusterv1.PausedAnnotation] = "me" })
+		apiserver.Change(ctx, c, w.md, func() { w.md.Annotations[clusterv1.PausedAnnotation] = "me" })
 		w.reconcile()
-		Expect(get(w.md).Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, "me"))
+		Expect(apiserver.Get(ctx, c, w.md).Annotations).To(HaveKeyWithValue(clusterv1.PausedAnnotation, "me"))
 		Expect(w.refersTo()).To(Equal("t"))
 	})
 
@@ -104,37 +105,37 @@ var _ = Describe("A MachineDeployment", func() {
 		change()
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(get(w.md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
+		Expect(apiserver.Get(ctx, c, w.md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
 	},
 		Entry("the template was changed back", func() { w.patch(imageA) }),
 		Entry("the template was deleted", func() { Expect(c.Delete(ctx, w.template)).To(Succeed()) }),
 		Entry("the template was paused", func() {
-			patch(w.template, func() { w.template.Annotations[clusterv1.PausedAnnotation] = "" })
+			apiserver.Change(ctx, c, w.template, func() { w.template.Annotations[clusterv1.PausedAnnotation] = "" })
 		}),
 		Entry("the template names a ManagedOSVersion that is not there", func() {
-			patch(w.template, func() {
+			apiserver.Change(ctx, c, w.template, func() {
 				w.template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
 					infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"gone"}`)},
 				}
 			})
 		}),
 		Entry("the template was labelled as a clone", func() {
-			patch(w.template, func() { w.template.Labels = map[string]string{infrav1.SourceTemplateLabel: "another"} })
+			apiserver.Change(ctx, c, w.template, func() { w.template.Labels = map[string]string{infrav1.SourceTemplateLabel: "another"} })
 		}),
 		Entry("its clone was changed", func() {
 			clone := &w.clones()[0]
-			patch(clone, func() { clone.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageC) })
+			apiserver.Change(ctx, c, clone, func() { clone.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageC) })
 		}),
-		Entry("its Cluster was paused", func() { patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) }) }),
+		Entry("its Cluster was paused", func() { apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) }) }),
 		Entry("a precondition is not met any more", func() { installExtension(foreignExtension("rival", nil)) }),
 		Entry("it refers to another template", func() {
-			patch(w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = "other" })
+			apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = "other" })
 		}),
 		Entry("it refers to another provider's", func() {
-			patch(w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Kind = "OtherMachineTemplate" })
+			apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Kind = "OtherMachineTemplate" })
 		}),
 		Entry("it is being deleted", func() {
-			patch(w.md, func() { w.md.Finalizers = []string{clusterv1.MachineDeploymentFinalizer} })
+			apiserver.Change(ctx, c, w.md, func() { w.md.Finalizers = []string{clusterv1.MachineDeploymentFinalizer} })
 			Expect(c.Delete(ctx, w.md)).To(Succeed())
 		}),
 	)
@@ -179,7 +180,7 @@ var _ = Describe("A MachineDeployment", func() {
 		w.reconciler.Owners.Client = unreadable{Client: c, kind: &clusterv1.MachineDeployment{}}
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 		Expect(err).To(MatchError(errUnreadable))
-		get(w.template)
+		apiserver.Get(ctx, c, w.template)
 		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.BlockedReason)
 		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(Equal("MachineDeployments may be paused for this template " +
 			"(annotation cluster.x-k8s.io/paused: " + paused + ") and cannot be unpaused: listing MachineDeployments: " + errUnreadable.Error()))
@@ -190,6 +191,6 @@ var _ = Describe("A MachineDeployment", func() {
 		w.reconciler, _ = newReconciler()
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(Equal("t"))
-		Expect(get(w.md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
+		Expect(apiserver.Get(ctx, c, w.md).Annotations).NotTo(HaveKey(clusterv1.PausedAnnotation))
 	})
 })

@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // connector fails for one cluster, and knows of no connection to any other.
@@ -35,15 +36,15 @@ var _ = Describe("An owner whose Cluster cannot be looked at", func() {
 		w := newWorld()
 		cluster, elemental := ownertest.Cluster(w.namespace, "other", infrav1.NodeUpgradeOption{})
 		other := ownertest.MachineDeployment(w.namespace, "zz", "other", "t", 1)
-		create(cluster, elemental, other)
-		Expect(ownertest.Observe(ctx, c, other, 1)).To(Succeed())
+		plane.Create(ctx, cluster, elemental, other)
+		ownertest.Observe(ctx, c, other, 1)
 		broken := &connector{fails: "c"}
 		w.reconciler.Outlook = &outlook.Viewer{Client: c, Workload: broken, Now: time.Now}
 
 		w.patch(imageB)
 		Expect(w.reconcile().RequeueAfter).NotTo(BeZero())
 		Expect(w.refersTo()).To(Equal("t"))
-		Expect(get(other).Spec.Template.Spec.InfrastructureRef.Name).NotTo(Equal("t"))
+		Expect(apiserver.Get(ctx, c, other).Spec.Template.Spec.InfrastructureRef.Name).NotTo(Equal("t"))
 		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
 		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(Equal("MachineDeployment md waits until Cluster c can be looked at, see the log of the manager"))
 

@@ -12,12 +12,13 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 const gatesOn = "--feature-gates=RuntimeSDK=true,InPlaceUpdates=true"
 
 var _ = Describe("A patch", func() {
-	core := func(arguments ...string) { create(deployment("core", "cluster-api", arguments...)) }
+	core := func(arguments ...string) { plane.Create(ctx, deployment("core", "cluster-api", arguments...)) }
 	ours := func() { installExtension(ourExtension("elemental", true)) }
 
 	DescribeTable("moves nothing where the preconditions for in-place updates are not met",
@@ -25,7 +26,7 @@ var _ = Describe("A patch", func() {
 			w := newWorld()
 			install(w)
 			w.patch(imageB)
-			version := get(w.md).ResourceVersion
+			version := apiserver.Get(ctx, c, w.md).ResourceVersion
 			for range 2 {
 				Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", 0), "it is tried again")
 			}
@@ -70,25 +71,25 @@ var _ = Describe("A patch", func() {
 		Entry("a surge Machine is made first", func(w *world) {
 			core(gatesOn)
 			ours()
-			patch(w.md, func() { w.md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(1)) })
+			apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(1)) })
 		}, infrav1.UnsupportedStrategyReason, "MachineDeployment md", "set maxSurge 0"),
 		Entry("the control plane's controller has no gates", func(w *world) {
 			core(gatesOn)
 			ours()
-			create(deployment("kcp", "control-plane-kubeadm", "--leader-elect"))
-			create(ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t"))
+			plane.Create(ctx, deployment("kcp", "control-plane-kubeadm", "--leader-elect"))
+			plane.Create(ctx, ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t"))
 		}, infrav1.FeatureGatesOffReason, "Deployment default/kcp"),
 		Entry("the control plane is too small", func(w *world) {
 			core(gatesOn)
 			ours()
-			create(deployment("kcp", "control-plane-kubeadm", gatesOn))
+			plane.Create(ctx, deployment("kcp", "control-plane-kubeadm", gatesOn))
 			kcp := ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t")
 			kcp.Spec.Replicas = ptr.To[int32](1)
-			create(kcp)
+			plane.Create(ctx, kcp)
 			w.setDriver(infrav1.DriverClusterAPI)
 		}, infrav1.UnsupportedControlPlaneReason, "KubeadmControlPlane cp has spec.replicas 1 and cannot be updated in place"),
 		Entry("everything at once, so that it can be put right in one go", func(w *world) {
-			patch(w.md, func() { w.md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil })
+			apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil })
 		}, infrav1.ExtensionNotReadyReason, "--runtime-extension", "cannot be read", "maxSurge 1 by default"),
 	)
 
@@ -114,8 +115,8 @@ var _ = Describe("A patch", func() {
 		Entry("for a control plane too, whose controller has no gate RuntimeSDK", func(w *world) {
 			ours()
 			core(gatesOn)
-			create(deployment("kcp", "control-plane-kubeadm", "--feature-gates=ClusterTopology=true,InPlaceUpdates=true"))
-			create(ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t"))
+			plane.Create(ctx, deployment("kcp", "control-plane-kubeadm", "--feature-gates=ClusterTopology=true,InPlaceUpdates=true"))
+			plane.Create(ctx, ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t"))
 		}),
 		Entry("under another name of our ExtensionConfig", func(*world) {
 			core(gatesOn)
@@ -127,12 +128,12 @@ var _ = Describe("A patch", func() {
 		w := newWorld()
 		core(gatesOn)
 		ours()
-		create(deployment("kcp", "control-plane-kubeadm", gatesOn))
+		plane.Create(ctx, deployment("kcp", "control-plane-kubeadm", gatesOn))
 		kcp := ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t")
-		create(kcp)
-		Expect(ownertest.Observe(ctx, c, kcp, 3)).To(Succeed())
+		plane.Create(ctx, kcp)
+		ownertest.Observe(ctx, c, kcp, 3)
 		w.patch(imageB)
 		w.reconcile()
-		Expect(get(kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name).To(Equal(w.refersTo()))
+		Expect(apiserver.Get(ctx, c, kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name).To(Equal(w.refersTo()))
 	})
 })

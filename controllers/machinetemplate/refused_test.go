@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // forbid has the API server refuse an image to ElementalMachines of a namespace, as somebody's policy does.
@@ -43,7 +44,7 @@ func forbid(namespace, image string) (lift func()) {
 			PolicyName: namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 		},
 	}
-	create(policy, binding)
+	plane.Create(ctx, policy, binding)
 	return func() { Expect(c.Delete(ctx, binding)).To(Succeed()) }
 }
 
@@ -52,18 +53,18 @@ var _ = Describe("A control plane whose Machines the API server would not let be
 		w   *world
 		kcp *controlplanev1.KubeadmControlPlane
 	)
-	refersTo := func() string { return get(kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name }
+	refersTo := func() string { return apiserver.Get(ctx, c, kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name }
 
 	BeforeEach(func() {
 		allowInPlaceUpdates()
 		w = newWorld()
-		create(deployment("kcp", "control-plane-kubeadm", gatesOn))
+		plane.Create(ctx, deployment("kcp", "control-plane-kubeadm", gatesOn))
 		kcp = ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t")
-		create(kcp)
+		plane.Create(ctx, kcp)
 		for _, name := range []string{"cp-1", "cp-2"} {
-			create(ownertest.ControlPlaneMachine(kcp, name), ownertest.ElementalMachine(w.namespace, name, "t", imageA))
+			plane.Create(ctx, ownertest.ControlPlaneMachine(kcp, name), ownertest.ElementalMachine(w.namespace, name, "t", imageA))
 		}
-		Expect(ownertest.Observe(ctx, c, kcp, 3)).To(Succeed())
+		ownertest.Observe(ctx, c, kcp, 3)
 	})
 
 	// awaitPolicy waits for the API server to act by a policy that was made or taken away, which it does a moment later.
@@ -91,7 +92,7 @@ var _ = Describe("A control plane whose Machines the API server would not let be
 			HavePrefix("KubeadmControlPlane cp would delete Machine cp-1 instead of updating it, because the API server refuses its ElementalMachine "+
 				"with the content of ElementalMachineTemplate t: "),
 			ContainSubstring("this image is not allowed here")))
-		Expect(get(ownertest.ElementalMachine(w.namespace, "cp-1", "t", imageA)).Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)), "it was a dry run")
+		Expect(apiserver.Get(ctx, c, ownertest.ElementalMachine(w.namespace, "cp-1", "t", imageA)).Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)), "it was a dry run")
 
 		lift()
 		awaitPolicy(false)

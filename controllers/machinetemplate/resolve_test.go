@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
 )
 
@@ -32,7 +33,7 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 
 	ask := func(name string) {
 		GinkgoHelper()
-		patch(w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = managed(name) })
+		apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = managed(name) })
 	}
 	images := func() []string {
 		GinkgoHelper()
@@ -47,7 +48,7 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 
 	It("is rolled out with the image that was found, once, for all of its hosts", func() {
 		version := elementaloperator.ManagedOSVersion(w.namespace, "v2", "container", imageB)
-		create(version)
+		plane.Create(ctx, version)
 		ask("v2")
 		w.reconcile()
 		Expect(images()).To(ConsistOf(imageB))
@@ -68,7 +69,7 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 		Expect(w.refersTo()).To(Equal(clone.Name))
 
 		By("until it is told to look again, which is another rollout, under another name")
-		patch(w.template, func() { delete(w.template.Annotations, infrav1.ResolvedOSVersionAnnotation) })
+		apiserver.Change(ctx, c, w.template, func() { delete(w.template.Annotations, infrav1.ResolvedOSVersionAnnotation) })
 		w.atRest()
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(Equal(clone.Name))
@@ -89,7 +90,7 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 			Expect(w.events.Events).NotTo(Receive(ContainSubstring("ManagedOSVersion v2")), "it is told once")
 		},
 		Entry("when it does not exist", func() {}, infrav1.ManagedOSVersionNotFoundReason),
-		Entry("when it is an ISO", func() { create(elementaloperator.ManagedOSVersion(w.namespace, "v2", "iso", imageB)) },
+		Entry("when it is an ISO", func() { plane.Create(ctx, elementaloperator.ManagedOSVersion(w.namespace, "v2", "iso", imageB)) },
 			infrav1.ManagedOSVersionNotContainerReason),
 	)
 
@@ -97,7 +98,7 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 		ask("v2")
 		w.reconcile()
 		Expect(w.clones()).To(BeEmpty())
-		create(elementaloperator.ManagedOSVersion(w.namespace, "v2", "container", imageB))
+		plane.Create(ctx, elementaloperator.ManagedOSVersion(w.namespace, "v2", "container", imageB))
 		w.reconcile()
 		Expect(images()).To(ConsistOf(imageB))
 	})
@@ -105,16 +106,16 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 	It("that is new is no rollout, whether the version is known or not", func() {
 		fresh := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fresh"}}
 		fresh.Spec.Template.Spec.OSVersionManagement = managed("v3")
-		create(fresh)
+		plane.Create(ctx, fresh)
 		_, err := w.reconciler.Reconcile(ctx, requestFor(fresh))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(get(fresh).Annotations).To(BeEmpty())
-		create(elementaloperator.ManagedOSVersion(w.namespace, "v3", "container", imageC))
+		Expect(apiserver.Get(ctx, c, fresh).Annotations).To(BeEmpty())
+		plane.Create(ctx, elementaloperator.ManagedOSVersion(w.namespace, "v3", "container", imageC))
 		for range 2 {
 			_, err = w.reconciler.Reconcile(ctx, requestFor(fresh))
 			Expect(err).NotTo(HaveOccurred())
 		}
-		Expect(osversion.Unresolved(osversion.OfTemplate(get(fresh)))).To(BeEmpty())
+		Expect(osversion.Unresolved(osversion.OfTemplate(apiserver.Get(ctx, c, fresh)))).To(BeEmpty())
 		Expect(w.clones()).To(BeEmpty())
 	})
 })

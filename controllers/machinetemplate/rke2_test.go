@@ -16,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("An RKE2ControlPlane of three", Serial, func() {
@@ -26,7 +27,7 @@ var _ = Describe("An RKE2ControlPlane of three", Serial, func() {
 	)
 	gate := func(value string) {
 		GinkgoHelper()
-		patch(gates, func() {
+		apiserver.Change(ctx, c, gates, func() {
 			gates.Spec.Template.Spec.Containers[0].Args = []string{"--feature-gates=InPlaceUpdates=" + value}
 		})
 		w.reconciler.Owners = &owner.Owners{Client: w.reconciler.Owners.Client, Live: c, Clock: clock.RealClock{}} // which knew the former for a moment
@@ -35,16 +36,16 @@ var _ = Describe("An RKE2ControlPlane of three", Serial, func() {
 		GinkgoHelper()
 		allowInPlaceUpdates()
 		gates = deployment("rke2", "control-plane-rke2", "--feature-gates=InPlaceUpdates="+value)
-		create(gates)
+		plane.Create(ctx, gates)
 		w = newWorld()
 		Expect(c.Delete(ctx, w.md)).To(Succeed())
 		Expect(c.DeleteAllOf(ctx, &infrav1.ElementalMachine{}, client.InNamespace(w.namespace))).To(Succeed())
 		of = ownertest.RKE2ControlPlane(w.namespace, "rcp", "c", "t")
-		create(of)
-		Expect(ownertest.Observe(ctx, c, of, 3)).To(Succeed())
+		plane.Create(ctx, of)
+		ownertest.Observe(ctx, c, of, 3)
 		for _, name := range []string{"r1", "r2", "r3"} {
 			w.addMachine(name, metav1.NewControllerRef(of, rke2.GroupVersion.WithKind(rke2.ControlPlaneKind)))
-			machine := get(&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
+			machine := apiserver.Get(ctx, c, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
 			machine.Status.NodeRef.Name = name
 			for _, condition := range []string{rke2.AgentHealthyCondition, rke2.EtcdMemberHealthyCondition, clusterv1.MachineUpToDateCondition} {
 				machine.Status.Conditions = append(machine.Status.Conditions,
@@ -54,7 +55,7 @@ var _ = Describe("An RKE2ControlPlane of three", Serial, func() {
 		}
 		w.reconcileTemplate()
 	}
-	refersTo := func() string { return get(of).Spec.MachineTemplate.Spec.InfrastructureRef.Name }
+	refersTo := func() string { return apiserver.Get(ctx, c, of).Spec.MachineTemplate.Spec.InfrastructureRef.Name }
 	driver := func() infrav1.UpgradeDriver {
 		GinkgoHelper()
 		Expect(w.template.Status.Owners).To(HaveExactElements(HaveField("Owner", "RKE2ControlPlane rcp")))
@@ -100,7 +101,7 @@ var _ = Describe("An RKE2ControlPlane of three", Serial, func() {
 		begin("false")
 		rolledOutByDirect()
 		differs := w.elemental("r2")
-		patch(differs, func() { differs.Spec.OSVersionManagement = ownertest.OS(imageC) })
+		apiserver.Change(ctx, c, differs, func() { differs.Spec.OSVersionManagement = ownertest.OS(imageC) })
 		w.runs("r2", imageC)
 		gate("true")
 		for range 3 {
@@ -120,7 +121,7 @@ var _ = Describe("An RKE2ControlPlane of three", Serial, func() {
 		w.reconcileTemplate()
 		done := w.elemental("r1")
 		clone := refersTo()
-		patch(done, func() {
+		apiserver.Change(ctx, c, done, func() {
 			done.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = clone
 			done.Spec.OSVersionManagement = ownertest.OS(imageB)
 		})

@@ -25,8 +25,8 @@ var _ = Describe("RolledOut of a template", func() {
 	BeforeEach(func() {
 		allowInPlaceUpdates()
 		w = newWorld()
-		machine = get(ownertest.ElementalMachine(w.namespace, "m", "", ""))
-		patch(machine, func() {
+		machine = apiserver.Get(ctx, c, ownertest.ElementalMachine(w.namespace, "m", "", ""))
+		apiserver.Change(ctx, c, machine, func() {
 			machine.Labels = map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
 		})
 	})
@@ -34,7 +34,7 @@ var _ = Describe("RolledOut of a template", func() {
 	// runs has the machine controller write what the machine runs.
 	runs := func(status metav1.ConditionStatus) {
 		GinkgoHelper()
-		before := get(machine).DeepCopy()
+		before := apiserver.Get(ctx, c, machine).DeepCopy()
 		if status == metav1.ConditionTrue {
 			condition.True(machine, infrav1.OSUpToDateCondition)
 		} else {
@@ -64,7 +64,7 @@ var _ = Describe("RolledOut of a template", func() {
 		Expect(w.template.Status.ImageURI).To(Equal(imageA))
 
 		By("a change that waits for a quiet point")
-		patch(w.set, func() { w.set.Spec.Replicas = new(int32(0)) })
+		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Replicas = new(int32(0)) })
 		w.patch(imageB)
 		w.reconcile()
 		isNot(infrav1.ReferencesNotUpdatedReason, "MachineSet ms has 1 Machines and is to have 0")
@@ -72,14 +72,14 @@ var _ = Describe("RolledOut of a template", func() {
 		Expect(w.template.Status.ImageURI).To(Equal(imageB))
 
 		By("the reference, which is not enough")
-		Expect(ownertest.Observe(ctx, c, w.set, 0)).To(Succeed())
+		ownertest.Observe(ctx, c, w.set, 0)
 		w.reconcile()
 		w.reconcile()
 		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionTrue, infrav1.ReferencesUpdatedReason)
 		isNot(infrav1.MachinesNotUpToDateReason, "0 of 1 Machines run this OS")
 
 		By("Cluster API's change of the machine, of which the condition does not speak yet")
-		patch(machine, func() {
+		apiserver.Change(ctx, c, machine, func() {
 			machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = w.refersTo()
 			machine.Spec.OSVersionManagement = ownertest.OS(imageB)
 		})
@@ -115,7 +115,7 @@ var _ = Describe("RolledOut of a template", func() {
 
 	It("is not True for a Machine that runs what its owner's topology would have changed", func() {
 		runs(metav1.ConditionTrue)
-		patch(w.md, func() { w.md.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })
+		apiserver.Change(ctx, c, w.md, func() { w.md.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })
 		w.patch(imageB)
 		w.reconcile()
 		isNot(infrav1.ReferencesNotUpdatedReason, "belongs to the topology of a Cluster")
@@ -140,7 +140,7 @@ var _ = Describe("RolledOut of a template", func() {
 		w.reconciler.Client = unreadable{Client: healthy, kind: &infrav1.ElementalMachineTemplate{}}
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 		Expect(err).To(MatchError(errUnreadable))
-		get(w.template)
+		apiserver.Get(ctx, c, w.template)
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionUnknown, infrav1.ReferencesNotUpdatedReason)
 		w.reconciler.Client = healthy
 		w.reconcile()

@@ -19,6 +19,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("A template", func() {
@@ -101,12 +102,12 @@ var _ = Describe("A template", func() {
 	It("that returns to its former content before all owners were pointed brings the others back", func() {
 		other := ownertest.MachineDeployment(w.namespace, "other", "c", "t", 1)
 		other.Spec.Paused = ptr.To(true)
-		create(other)
-		patch(other, func() { other.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+		plane.Create(ctx, other)
+		apiserver.Change(ctx, c, other, func() { other.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
 		w.patch(imageB)
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(Equal("t"))
-		Expect(get(other).Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t"))
+		Expect(apiserver.Get(ctx, c, other).Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t"))
 		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
 		bad := w.refersTo()
 
@@ -114,40 +115,40 @@ var _ = Describe("A template", func() {
 		w.atRest()
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(BeElementOf("t", bad))
-		Expect(get(other).Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t"))
+		Expect(apiserver.Get(ctx, c, other).Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t"))
 	})
 
 	It("waits for a quiet point", func() {
-		patch(w.set, func() { w.set.Spec.Replicas = ptr.To[int32](0) })
+		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Replicas = ptr.To[int32](0) })
 		w.patch(imageB)
 		Expect(w.reconcile().RequeueAfter).To(BeNumerically("<=", 5*time.Second))
 		Expect(w.refersTo()).To(Equal("t"))
 		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
 		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(Equal("MachineDeployment md: MachineSet ms has 1 Machines and is to have 0"))
-		Expect(ownertest.Observe(ctx, c, w.set, 0)).To(Succeed())
+		ownertest.Observe(ctx, c, w.set, 0)
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(Equal("t"))
 	})
 
 	It("waits for a paused Cluster", func() {
-		patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
+		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
 		w.patch(imageB)
 		w.reconcile()
 		Expect(w.refersTo()).To(Equal("t"))
 		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForClusterReason)
-		patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(false) })
+		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(false) })
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(Equal("t"))
 	})
 
 	It("that arrives in a paused Cluster before its Machines is not taken for rolled out", func() {
 		w.patch(imageB)
-		machine := get(ownertest.ElementalMachine(w.namespace, "m", "", ""))
+		machine := apiserver.Get(ctx, c, ownertest.ElementalMachine(w.namespace, "m", "", ""))
 		Expect(c.Delete(ctx, machine)).To(Succeed())
-		patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
+		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
 		w.reconcile()
-		create(ownertest.ElementalMachine(w.namespace, "m", "t", imageA))
-		patch(w.cluster, func() { w.cluster.Spec.Paused = ptr.To(false) })
+		plane.Create(ctx, ownertest.ElementalMachine(w.namespace, "m", "t", imageA))
+		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(false) })
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(Equal("t"))
 	})
@@ -158,20 +159,20 @@ var _ = Describe("A template", func() {
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 		Expect(err).NotTo(HaveOccurred())
 		w.md = ownertest.MachineDeployment(w.namespace, "md", "c", "t", 1)
-		create(w.md)
-		Expect(ownertest.Observe(ctx, c, w.md, 1)).To(Succeed())
+		plane.Create(ctx, w.md)
+		ownertest.Observe(ctx, c, w.md, 1)
 		w.reconcile()
 		Expect(w.refersTo()).NotTo(Equal("t"))
 	})
 
 	It("that was patched before it made a Machine has nothing to roll out", func() {
 		fresh := ownertest.Template(w.namespace, "fresh", imageA)
-		create(fresh)
-		patch(fresh, func() { fresh.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageB) })
-		create(ownertest.MachineDeployment(w.namespace, "later", "c", "fresh", 1))
+		plane.Create(ctx, fresh)
+		apiserver.Change(ctx, c, fresh, func() { fresh.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageB) })
+		plane.Create(ctx, ownertest.MachineDeployment(w.namespace, "later", "c", "fresh", 1))
 		_, err := w.reconciler.Reconcile(ctx, requestFor(fresh))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(get(fresh).Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, hashOf(fresh)))
+		Expect(apiserver.Get(ctx, c, fresh).Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, hashOf(fresh)))
 		Expect(w.clones()).To(BeEmpty())
 	})
 
@@ -191,7 +192,7 @@ var _ = Describe("A template", func() {
 	It("does not use a clone that somebody changed", func() {
 		w.patch(imageB)
 		name := rollout.CloneName(rollout.Content{Template: "t", UID: w.template.UID, Generation: w.template.Generation}, "c")
-		create(ownertest.Template(w.namespace, name, imageC))
+		plane.Create(ctx, ownertest.Template(w.namespace, name, imageC))
 		w.reconcile()
 		Expect(w.refersTo()).To(Equal("t"))
 		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(ContainSubstring(name))
@@ -201,7 +202,7 @@ var _ = Describe("A template", func() {
 		w.patch(imageB)
 		w.reconcile()
 		clone := &w.clones()[0]
-		patch(clone, func() { clone.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageC) })
+		apiserver.Change(ctx, c, clone, func() { clone.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageC) })
 		source := w.template
 		w.template = clone
 		w.reconcile()
@@ -213,9 +214,9 @@ var _ = Describe("A template", func() {
 	It("is not written to an owner twice when somebody turns it back", func() {
 		w.patch(imageB)
 		w.reconcile()
-		patch(w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = "t" })
+		apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = "t" })
 		w.atRest()
-		version := get(w.md).ResourceVersion
+		version := apiserver.Get(ctx, c, w.md).ResourceVersion
 		for range 2 {
 			w.reconcile()
 		}
@@ -233,8 +234,8 @@ var _ = Describe("A template", func() {
 	})
 
 	It("says what came in the way of a rollout that is under way, and changes no reference for it", func() {
-		machine := get(ownertest.ElementalMachine(w.namespace, "m", "", ""))
-		patch(machine, func() {
+		machine := apiserver.Get(ctx, c, ownertest.ElementalMachine(w.namespace, "m", "", ""))
+		apiserver.Change(ctx, c, machine, func() {
 			machine.Labels = map[string]string{clusterv1.ClusterNameLabel: w.md.Spec.ClusterName, clusterv1.MachineDeploymentNameLabel: "md"}
 		})
 		w.patch(imageB)
@@ -256,18 +257,18 @@ var _ = Describe("A template", func() {
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
 
 		By("the last update, which goes on although the Machine is made from the clone by then")
-		patch(machine, func() {
+		apiserver.Change(ctx, c, machine, func() {
 			machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = w.refersTo()
 			machine.Annotations[clusterv1.UpdateInProgressAnnotation] = ""
 		})
 		Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", 0))
-		patch(machine, func() { delete(machine.Annotations, clusterv1.UpdateInProgressAnnotation) })
+		apiserver.Change(ctx, c, machine, func() { delete(machine.Annotations, clusterv1.UpdateInProgressAnnotation) })
 		Expect(w.reconcile().RequeueAfter).To(BeZero(), "the rollout has come to its end")
 		Expect(w.md.ResourceVersion).To(Equal(version))
 	})
 
 	It("leaves owners alone that belong to a topology", func() {
-		patch(w.md, func() { w.md.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })
+		apiserver.Change(ctx, c, w.md, func() { w.md.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })
 		w.patch(imageB)
 		w.reconcile()
 		Expect(w.refersTo()).To(Equal("t"))
@@ -282,7 +283,7 @@ var _ = Describe("A template", func() {
 		copied.Annotations = map[string]string{infrav1.RolledOutHashAnnotation: w.template.Annotations[infrav1.RolledOutHashAnnotation]}
 		owned := ownertest.MachineDeployment(w.namespace, "owned", "c", "copied", 1)
 		owned.Labels = copied.Labels
-		create(copied, owned, ownertest.ElementalMachine(w.namespace, "of-copied", "copied", imageB))
+		plane.Create(ctx, copied, owned, ownertest.ElementalMachine(w.namespace, "of-copied", "copied", imageB))
 		w.template = copied
 		for range 2 {
 			w.reconcile()
@@ -294,11 +295,11 @@ var _ = Describe("A template", func() {
 	It("of several clusters has a clone for each, with the options of each", func() {
 		cluster, elemental := ownertest.Cluster(w.namespace, "d", infrav1.NodeUpgradeOption{MaxConcurrent: 2})
 		other := ownertest.MachineDeployment(w.namespace, "other", "d", "t", 1)
-		create(cluster, elemental, other)
-		Expect(ownertest.Observe(ctx, c, other, 1)).To(Succeed())
+		plane.Create(ctx, cluster, elemental, other)
+		ownertest.Observe(ctx, c, other, 1)
 		w.patch(imageB)
 		w.reconcile()
-		name := get(other).Spec.Template.Spec.InfrastructureRef.Name
+		name := apiserver.Get(ctx, c, other).Spec.Template.Spec.InfrastructureRef.Name
 		Expect(name).NotTo(BeElementOf("t", w.refersTo()))
 		clone := &infrav1.ElementalMachineTemplate{}
 		Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, clone)).To(Succeed())
@@ -309,9 +310,9 @@ var _ = Describe("A template", func() {
 		w.patch(imageB)
 		w.reconcile()
 		first := w.refersTo()
-		machine := get(ownertest.ElementalMachine(w.namespace, "m", "", ""))
-		patch(machine, func() { machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = first })
-		patch(w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = first })
+		machine := apiserver.Get(ctx, c, ownertest.ElementalMachine(w.namespace, "m", "", ""))
+		apiserver.Change(ctx, c, machine, func() { machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = first })
+		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = first })
 		w.patch(imageC)
 		w.atRest()
 		w.reconcile()
@@ -324,8 +325,8 @@ var _ = Describe("A template", func() {
 		w.reconcile()
 		Expect(exists(first)).To(BeTrue(), "a MachineSet and an ElementalMachine name it")
 		name := func(machineName, setName string) {
-			patch(machine, func() { machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = machineName })
-			patch(w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = setName })
+			apiserver.Change(ctx, c, machine, func() { machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = machineName })
+			apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = setName })
 			w.reconcile()
 		}
 		name(second, first)
@@ -333,7 +334,7 @@ var _ = Describe("A template", func() {
 		name(first, second)
 		Expect(exists(first)).To(BeTrue(), "an ElementalMachine names it")
 		Expect(w.reconcile().RequeueAfter).NotTo(BeZero(), "nothing wakes the template when the last one goes that names a clone")
-		paused := func(is bool) { patch(w.cluster, func() { w.cluster.Spec.Paused = &is }) }
+		paused := func(is bool) { apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = &is }) }
 		paused(true)
 		name(second, second)
 		Expect(exists(first)).To(BeTrue(), "what names it may be on its way from another management cluster")
@@ -350,7 +351,7 @@ var _ = Describe("A template", func() {
 		w.reconciler.WatchFilter = "mine"
 		w.reconcile()
 		w.reconciler.WatchFilter = ""
-		patch(w.template, func() { w.template.Annotations[clusterv1.PausedAnnotation] = "" })
+		apiserver.Change(ctx, c, w.template, func() { w.template.Annotations[clusterv1.PausedAnnotation] = "" })
 		w.reconcile()
 		Expect(w.refersTo()).To(Equal("t"))
 	})

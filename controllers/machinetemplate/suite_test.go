@@ -5,15 +5,11 @@ package machinetemplate_test
 
 import (
 	"context"
-	"fmt"
-	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -33,7 +29,6 @@ var (
 	ctx   = context.Background()
 	plane *apiserver.Server
 	c     client.Client
-	count atomic.Int64
 )
 
 func TestMachineTemplate(t *testing.T) {
@@ -69,6 +64,9 @@ func (k cached) List(ctx context.Context, list client.ObjectList, options ...cli
 	})
 }
 
+// optIn is what makes a namespace one that our ExtensionConfig selects.
+var optIn = map[string]string{infrav1.ExtensionNamespaceLabel: infrav1.ExtensionNamespaceEnabled}
+
 func newReconciler() (*machinetemplate.Reconciler, *events.FakeRecorder) {
 	recorder := events.NewFakeRecorder(100)
 	return &machinetemplate.Reconciler{
@@ -77,31 +75,6 @@ func newReconciler() (*machinetemplate.Reconciler, *events.FakeRecorder) {
 		Owners:   &owner.Owners{Client: cached{c}, Live: c, Clock: clock.RealClock{}},
 		Recorder: recorder,
 	}, recorder
-}
-
-func newNamespace() string {
-	name := fmt.Sprintf("template-%d", count.Add(1))
-	Expect(c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Labels: map[string]string{infrav1.ExtensionNamespaceLabel: infrav1.ExtensionNamespaceEnabled},
-	}})).To(Succeed())
-	return name
-}
-
-// create creates objects, and removes those of no namespace when the spec ends.
-func create(objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(c.Create(ctx, object)).To(Succeed())
-		if object.GetNamespace() == "" || object.GetNamespace() == metav1.NamespaceDefault {
-			DeferCleanup(func() { Expect(client.IgnoreNotFound(c.Delete(ctx, object))).To(Succeed()) })
-		}
-	}
-}
-
-func get[T client.Object](object T) T {
-	GinkgoHelper()
-	Expect(c.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
-	return object
 }
 
 func requestFor(object client.Object) reconcile.Request {

@@ -24,9 +24,7 @@ import (
 var _ = It("A template reaches its owners, and Machines their template, by the watches alone", func() {
 	allowInPlaceUpdates()
 	w := newWorld()
-	mgr, err := plane.NewManager()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	mgr := plane.NewManager(clusterview.AddIndexes)
 	owners := &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
 	reconciler := &machinetemplate.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Owners: owners, Recorder: mgr.GetEventRecorder("machinetemplate"),
@@ -42,27 +40,27 @@ var _ = It("A template reaches its owners, and Machines their template, by the w
 	w.patch(imageB)
 	Eventually(func() bool { return w.answerPauses() }).Should(BeTrue(), "the MachineDeployment is paused")
 	Eventually(w.refersTo).ShouldNot(Equal("t"))
-	Eventually(func() string { return get(w.template).Status.CurrentClone }).Should(Equal(w.refersTo()))
-	Eventually(func() string { return get(w.template).Annotations[infrav1.RolledOutHashAnnotation] }).Should(Equal(w.hash()))
+	Eventually(func() string { return apiserver.Get(ctx, c, w.template).Status.CurrentClone }).Should(Equal(w.refersTo()))
+	Eventually(func() string { return apiserver.Get(ctx, c, w.template).Annotations[infrav1.RolledOutHashAnnotation] }).Should(Equal(w.hash()))
 	Consistently(func() int { return len(w.clones()) }, "1s").Should(Equal(1))
 
 	By("a Machine that is made, and runs it")
 	made := ownertest.ElementalMachine(w.namespace, "made", w.refersTo(), imageB)
 	made.Labels = map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
-	create(made)
-	Eventually(func() *int32 { return get(w.template).Status.Machines }).Should(HaveValue(BeEquivalentTo(1)))
+	plane.Create(ctx, made)
+	Eventually(func() *int32 { return apiserver.Get(ctx, c, w.template).Status.Machines }).Should(HaveValue(BeEquivalentTo(1)))
 	before := made.DeepCopy()
 	condition.True(made, infrav1.OSUpToDateCondition)
 	Expect(c.Status().Patch(ctx, made, client.MergeFrom(before))).To(Succeed())
-	Eventually(func() *int32 { return get(w.template).Status.UpToDateMachines }).Should(HaveValue(BeEquivalentTo(1)))
+	Eventually(func() *int32 { return apiserver.Get(ctx, c, w.template).Status.UpToDateMachines }).Should(HaveValue(BeEquivalentTo(1)))
 
 	By("a change of the Machine, about which the condition says the same later")
-	patch(made, func() { made.Spec.ProviderID = "elemental://ns/host" })
-	Eventually(func() *int32 { return get(w.template).Status.UpToDateMachines }).Should(HaveValue(BeZero()))
+	apiserver.Change(ctx, c, made, func() { made.Spec.ProviderID = "elemental://ns/host" })
+	Eventually(func() *int32 { return apiserver.Get(ctx, c, w.template).Status.UpToDateMachines }).Should(HaveValue(BeZero()))
 	before = made.DeepCopy()
 	condition.True(made, infrav1.OSUpToDateCondition)
 	Expect(c.Status().Patch(ctx, made, client.MergeFrom(before))).To(Succeed())
-	Eventually(func() *int32 { return get(w.template).Status.UpToDateMachines }).Should(HaveValue(BeEquivalentTo(1)))
+	Eventually(func() *int32 { return apiserver.Get(ctx, c, w.template).Status.UpToDateMachines }).Should(HaveValue(BeEquivalentTo(1)))
 	Expect(c.Delete(ctx, made)).To(Succeed())
-	Eventually(func() *int32 { return get(w.template).Status.Machines }).Should(HaveValue(BeZero()))
+	Eventually(func() *int32 { return apiserver.Get(ctx, c, w.template).Status.Machines }).Should(HaveValue(BeZero()))
 })

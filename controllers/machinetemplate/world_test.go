@@ -21,6 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 const (
@@ -43,14 +44,14 @@ type world struct {
 
 func newWorld() *world {
 	GinkgoHelper()
-	w := &world{namespace: newNamespace()}
+	w := &world{namespace: plane.NewNamespace(ctx, optIn)}
 	w.reconciler, w.events = newReconciler()
 	cluster, elemental := ownertest.Cluster(w.namespace, "c", infrav1.NodeUpgradeOption{MaxConcurrent: 7})
 	w.cluster, w.template = cluster, ownertest.Template(w.namespace, "t", imageA)
 	w.md = ownertest.MachineDeployment(w.namespace, "md", "c", "t", 1)
-	create(cluster, elemental, w.template, w.md)
+	plane.Create(ctx, cluster, elemental, w.template, w.md)
 	w.set = ownertest.MachineSet(w.md, "ms", "t", 1)
-	create(w.set, ownertest.ElementalMachine(w.namespace, "m", "t", imageA))
+	plane.Create(ctx, w.set, ownertest.ElementalMachine(w.namespace, "m", "t", imageA))
 	w.atRest()
 	w.reconcile()
 	return w
@@ -58,8 +59,8 @@ func newWorld() *world {
 
 func (w *world) atRest() {
 	GinkgoHelper()
-	Expect(ownertest.Observe(ctx, c, w.md, 1)).To(Succeed())
-	Expect(ownertest.Observe(ctx, c, w.set, 1)).To(Succeed())
+	ownertest.Observe(ctx, c, w.md, 1)
+	ownertest.Observe(ctx, c, w.set, 1)
 }
 
 // reconcile reconciles the template until Cluster API has nothing to answer any more, and reads it and the
@@ -91,28 +92,21 @@ func (w *world) reconcileOnce() ctrl.Result {
 	GinkgoHelper()
 	result, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 	Expect(err).NotTo(HaveOccurred())
-	get(w.template)
-	get(w.md)
+	apiserver.Get(ctx, c, w.template)
+	apiserver.Get(ctx, c, w.md)
 	return result
 }
 
 // patch asks for another image, as kubectl patch does.
 func (w *world) patch(image string) {
 	GinkgoHelper()
-	patch(w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = ownertest.OS(image) })
-}
-
-func patch(object client.Object, change func()) {
-	GinkgoHelper()
-	base, _ := get(object).DeepCopyObject().(client.Object)
-	change()
-	Expect(c.Patch(ctx, object, client.MergeFrom(base))).To(Succeed())
+	apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = ownertest.OS(image) })
 }
 
 // refersTo is the template that the MachineDeployment refers to.
 func (w *world) refersTo() string {
 	GinkgoHelper()
-	return get(w.md).Spec.Template.Spec.InfrastructureRef.Name
+	return apiserver.Get(ctx, c, w.md).Spec.Template.Spec.InfrastructureRef.Name
 }
 
 // hash of the template's content.
@@ -145,7 +139,7 @@ func (w *world) message(conditionType string) string {
 // allowInPlaceUpdates installs what in-place updates need: the gates and our ExtensionConfig.
 func allowInPlaceUpdates() {
 	GinkgoHelper()
-	create(deployment("core", "cluster-api", "--feature-gates=ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true"))
+	plane.Create(ctx, deployment("core", "cluster-api", "--feature-gates=ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true"))
 	installExtension(ourExtension("elemental", true))
 }
 
@@ -203,7 +197,7 @@ func handlerOf(name, hook string) runtimev1.ExtensionHandler {
 func installExtension(extension *runtimev1.ExtensionConfig) {
 	GinkgoHelper()
 	status := extension.Status
-	create(extension)
+	plane.Create(ctx, extension)
 	extension.Status = status
 	Expect(c.Status().Update(ctx, extension)).To(Succeed())
 }

@@ -22,15 +22,11 @@ import (
 // manage runs the controller in a manager that looks after the objects with a label, and waits until it has nothing to do.
 func (w *world) manage(ctx context.Context, label string) {
 	GinkgoHelper()
-	mgr, err := server.NewManager()
-	Expect(err).NotTo(HaveOccurred())
+	mgr := server.NewManager(clusterview.AddIndexes)
 	reads := &apiserver.Counting{Client: mgr.GetClient()}
 	w.reconciler.Client, w.reconciler.APIReader, w.reconciler.WatchFilterValue = reads, mgr.GetAPIReader(), label
-	Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
-	stop, err := apiserver.Run(ctx, mgr)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(stop)
+	server.Run(mgr)
 	// Longer than watching.AfterMoment waits with what the objects that are there ask for.
 	Eventually(reads.Rests).WithPolling(300 * time.Millisecond).MustPassRepeatedly(10).Should(BeTrue())
 }

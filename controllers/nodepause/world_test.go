@@ -63,9 +63,7 @@ type world struct {
 
 func newWorld(ctx context.Context, options infrav1.NodeUpgradeOption) *world {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "nodepause-"}}
-	Expect(live.Create(ctx, namespace)).To(Succeed())
-	w := &world{namespace: namespace.Name, connection: &connection{}, events: events.NewFakeRecorder(100)}
+	w := &world{namespace: server.NewNamespace(ctx), connection: &connection{}, events: events.NewFakeRecorder(100)}
 	w.reconciler = &nodepause.Reconciler{
 		Client: live, APIReader: live, Clusters: w.connection, Workload: w.connection,
 		Recorder: w.events,

@@ -16,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 type answers = map[string]string
@@ -43,9 +44,9 @@ var _ = DescribeTable("When Rancher has asked for all of a drain, it is answered
 	} else {
 		Expect(result.RequeueAfter).To(BeZero())
 	}
-	settled := get(w.secret).ResourceVersion
+	settled := apiserver.Get(ctx, c, w.secret).ResourceVersion
 	w.reconcile()
-	Expect(get(w.secret).ResourceVersion).To(Equal(settled), "it is written once")
+	Expect(apiserver.Get(ctx, c, w.secret).ResourceVersion).To(Equal(settled), "it is written once")
 },
 	Entry("wholly, if the machine is as its template asks", bothGiven),
 	Entry("not at all before the attempt hands the Node over", no, underway(attempts.StepApprove)),
@@ -64,46 +65,46 @@ var _ = DescribeTable("When Rancher has asked for all of a drain, it is answered
 	Entry("wholly without the template", bothGiven, func(w *world) { Expect(c.Delete(ctx, w.template)).To(Succeed()) }),
 	Entry("wholly without the Cluster", bothGiven, pending, func(w *world) { Expect(c.Delete(ctx, w.cluster)).To(Succeed()) }),
 	Entry("wholly for a Machine that is being deleted, whatever is underway", bothGiven, underway(), func(w *world) {
-		change(w.machine, func(m *clusterv1.Machine) { m.Finalizers = []string{"example.com/held"} })
+		apiserver.Change(ctx, c, w.machine, func(m *clusterv1.Machine) { m.Finalizers = []string{"example.com/held"} })
 		Expect(c.Delete(ctx, w.machine)).To(Succeed())
 	}),
 	Entry("wholly in a Cluster that is being deleted", bothGiven, underway(), func(w *world) {
-		change(w.cluster, func(c *clusterv1.Cluster) { c.Finalizers = []string{"example.com/held"} })
+		apiserver.Change(ctx, c, w.cluster, func(c *clusterv1.Cluster) { c.Finalizers = []string{"example.com/held"} })
 		Expect(c.Delete(ctx, w.cluster)).To(Succeed())
 	}),
 	Entry("wholly for a machine of another provider", bothGiven, pending, func(w *world) {
-		change(w.machine, func(m *clusterv1.Machine) { m.Spec.InfrastructureRef = ownertest.Reference("OtherMachine", "m") })
+		apiserver.Change(ctx, c, w.machine, func(m *clusterv1.Machine) { m.Spec.InfrastructureRef = ownertest.Reference("OtherMachine", "m") })
 	}),
 	Entry("wholly in a Cluster that Rancher has not provisioned", bothGiven, pending, func(w *world) {
-		change(w.cluster, func(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef.Kind = "RKE2ControlPlane" })
+		apiserver.Change(ctx, c, w.cluster, func(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef.Kind = "RKE2ControlPlane" })
 	}),
 	Entry("wholly where the driver is ClusterAPI, which upgrades nothing there", bothGiven, pending, func(w *world) {
-		change(w.options, func(o *infrav1.ElementalCluster) { o.Spec.NodeUpgradeOption.Driver = infrav1.DriverClusterAPI })
+		apiserver.Change(ctx, c, w.options, func(o *infrav1.ElementalCluster) { o.Spec.NodeUpgradeOption.Driver = infrav1.DriverClusterAPI })
 	}),
 	Entry("by the attempt, if the driver was set to ClusterAPI while it runs", onlyPre, underway(attempts.StepHandOver), func(w *world) {
-		change(w.options, func(o *infrav1.ElementalCluster) { o.Spec.NodeUpgradeOption.Driver = infrav1.DriverClusterAPI })
+		apiserver.Change(ctx, c, w.options, func(o *infrav1.ElementalCluster) { o.Spec.NodeUpgradeOption.Driver = infrav1.DriverClusterAPI })
 	}),
 	Entry("wholly, if the host ran the OS already when its attempt began", bothGiven, underway(attempts.StepAssess, attempts.StepHandBack)),
 	Entry("wholly for a template that asks for no image", bothGiven, func(w *world) {
-		change(w.template, func(t *infrav1.ElementalMachineTemplate) { t.Spec.Template.Spec.OSVersionManagement = nil })
+		apiserver.Change(ctx, c, w.template, func(t *infrav1.ElementalMachineTemplate) { t.Spec.Template.Spec.OSVersionManagement = nil })
 	}),
 	Entry("wholly for a machine that Cluster API has made from a clone, and that is at rest", bothGiven, func(w *world) {
-		create(cloneOf(w, "t-a", imageA))
-		change(w.elemental, func(m *infrav1.ElementalMachine) { m.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t-a" })
+		plane.Create(ctx, cloneOf(w, "t-a", imageA))
+		apiserver.Change(ctx, c, w.elemental, func(m *infrav1.ElementalMachine) { m.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t-a" })
 	}),
 	Entry("not at all for such a machine, if it is being brought to another clone", no, pending, func(w *world) {
-		create(cloneOf(w, "t-a", imageA), cloneOf(w, clone, imageB))
-		change(w.elemental, func(m *infrav1.ElementalMachine) { m.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t-a" })
+		plane.Create(ctx, cloneOf(w, "t-a", imageA), cloneOf(w, clone, imageB))
+		apiserver.Change(ctx, c, w.elemental, func(m *infrav1.ElementalMachine) { m.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t-a" })
 		w.assign(clone, imageB)
 	}),
 	Entry("not at all in a paused Cluster", no, func(w *world) { w.pause() }),
 	Entry("not at all for a paused Machine", no, func(w *world) {
-		change(w.machine, func(m *clusterv1.Machine) { m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+		apiserver.Change(ctx, c, w.machine, func(m *clusterv1.Machine) { m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
 	}),
 	Entry("not at all in a Cluster of another manager", no, func(w *world) { w.reconciler.WatchFilter = "ours" }),
 	Entry("wholly in a Cluster of this manager", bothGiven, func(w *world) {
 		w.reconciler.WatchFilter = "ours"
-		change(w.cluster, func(c *clusterv1.Cluster) { c.Labels = map[string]string{clusterv1.WatchLabel: "ours"} })
+		apiserver.Change(ctx, c, w.cluster, func(c *clusterv1.Cluster) { c.Labels = map[string]string{clusterv1.WatchLabel: "ours"} })
 	}),
 )
 
@@ -125,7 +126,7 @@ func cloneOf(w *world, name, image string) *infrav1.ElementalMachineTemplate {
 var _ = It("A template that is paused holds the Node, and says so", func() {
 	w := newWorld()
 	w.patch(imageB)
-	change(w.template, func(t *infrav1.ElementalMachineTemplate) {
+	apiserver.Change(ctx, c, w.template, func(t *infrav1.ElementalMachineTemplate) {
 		t.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 	})
 	w.asks(all...)
@@ -154,7 +155,7 @@ var _ = DescribeTable("A drain whose options do not list both hooks", func(optio
 
 func (w *world) pause() {
 	GinkgoHelper()
-	change(w.cluster, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
+	apiserver.Change(ctx, c, w.cluster, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
 }
 
 var _ = Describe("A drain of Rancher", func() {
@@ -235,7 +236,7 @@ var _ = Describe("A drain of Rancher", func() {
 
 	It("is answered although Rancher's agent writes the Secret at the same time, and what that wrote stays", func() {
 		w.live.meanwhile = func() {
-			change(w.secret, func(s *corev1.Secret) {
+			apiserver.Change(ctx, c, w.secret, func(s *corev1.Secret) {
 				s.Data["probe-statuses"] = []byte("new")
 				s.Annotations["example.com/late"] = "kept"
 			})
@@ -252,7 +253,7 @@ var _ = Describe("A drain of Rancher", func() {
 
 	It("needs no answer when the Secret is gone", func() {
 		w.asks(all...)
-		change(w.secret, func(s *corev1.Secret) { s.Finalizers = nil })
+		apiserver.Change(ctx, c, w.secret, func(s *corev1.Secret) { s.Finalizers = nil })
 		w.live.meanwhile = func() { _ = c.Delete(ctx, w.secret.DeepCopy()) }
 		request := requestFor(w.secret)
 		for range 2 { // it goes while it is answered, and has gone

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = DescribeTable("An attempt that has not succeeded", func(phase infrav1.UpgradePhase) {
@@ -29,7 +30,7 @@ var _ = DescribeTable("An attempt that has not succeeded", func(phase infrav1.Up
 	Expect(w.recorder.said).To(ConsistOf("*v1beta2.Machine "+said, "*v1beta2.Cluster "+said))
 
 	By("holding it no longer once a person has given it up")
-	change(attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Cancel = true })
+	apiserver.Change(ctx, c, attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Cancel = true })
 	w.reconcile()
 	Expect(w.answers()).To(Equal(bothGiven))
 	Expect(w.recorder.said).To(HaveLen(2))
@@ -49,7 +50,7 @@ var _ = It("An attempt whose host is lost holds the Node and says so, until a pe
 	said := "RancherDrainHeld: Rancher waits with Node node-m cordoned: ElementalHostUpgrade " + attempt.Name + " is HostLost: went wrong. Bring the host back, " +
 		"delete Machine m or, to have Rancher go on without it, set spec.release"
 	Expect(w.recorder.said).To(ConsistOf("*v1beta2.Machine "+said, "*v1beta2.Cluster "+said))
-	change(attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Release = true })
+	apiserver.Change(ctx, c, attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Release = true })
 	w.reconcile()
 	Expect(w.answers()).To(Equal(bothGiven))
 	Expect(w.recorder.said).To(HaveLen(2))
@@ -59,7 +60,7 @@ var _ = It("An attempt that was released holds no Node", func() {
 	w := newWorld()
 	attempt := w.rollOut(attempts.StepHandOver)
 	w.asks(all...)
-	change(attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Release = true })
+	apiserver.Change(ctx, c, attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Release = true })
 	w.end(attempt, infrav1.UpgradeAborted)
 	w.reconcile()
 	Expect(w.answers()).To(Equal(bothGiven))

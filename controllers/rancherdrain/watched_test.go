@@ -43,9 +43,7 @@ func (l *looking) Get(ctx context.Context, key client.ObjectKey, object client.O
 // reads live.
 func (w *world) run() (cache.Cache, *looking) {
 	GinkgoHelper()
-	mgr, err := plane.NewManager()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	mgr := plane.NewManager(clusterview.AddIndexes)
 	caching := rancher.CacheOptions(w.namespace)
 	caching.Scheme, caching.Mapper, caching.HTTPClient = mgr.GetScheme(), mgr.GetRESTMapper(), mgr.GetHTTPClient()
 	drains, err := cache.New(mgr.GetConfig(), caching)
@@ -58,9 +56,7 @@ func (w *world) run() (cache.Cache, *looking) {
 		Owners: &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}},
 	}
 	Expect(running.SetupWithManager(ctx, mgr, apiserver.OnlyWoken())).To(Succeed())
-	stop, err := apiserver.Run(ctx, mgr)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(stop()).To(Succeed()) })
+	plane.Run(mgr)
 	return drains, looks
 }
 
@@ -72,7 +68,7 @@ var _ = Describe("In a manager", func() {
 	BeforeEach(func() {
 		w = newWorld()
 		w.rancher(bothGiven) // left from an earlier drain
-		before = get(w.secret).DeepCopy()
+		before = apiserver.Get(ctx, c, w.secret).DeepCopy()
 	})
 
 	It("a drain is answered by what Rancher asks and how the attempt goes, and nothing else of the Secret is changed", func() {
@@ -86,7 +82,7 @@ var _ = Describe("In a manager", func() {
 		w.end(attempt, infrav1.UpgradeRolledBack)
 		Eventually(w.eventsAbout).Should(ConsistOf("Machine m", "Cluster c"))
 		Expect(w.answers()).NotTo(HaveKey(post))
-		change(attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Cancel = true })
+		apiserver.Change(ctx, c, attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Cancel = true })
 		Eventually(w.answers).Should(Equal(bothGiven))
 		asked := maps.Clone(before.Annotations)
 		for _, annotation := range append(all, rancher.DrainOptionsAnnotation) {
@@ -111,10 +107,10 @@ var _ = Describe("In a manager", func() {
 	})
 
 	It("the metadata of the plan secrets of its namespace are cached, and nothing of any other Secret", func() {
-		other := planSecret(newNamespace(), "m")
+		other := planSecret(plane.NewNamespace(ctx), "m")
 		unlabelled := planSecret(w.namespace, "unlabelled")
 		unlabelled.Labels = nil
-		create(other, unlabelled)
+		plane.Create(ctx, other, unlabelled)
 		drains, _ := w.run()
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))

@@ -26,6 +26,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 const (
@@ -81,7 +82,7 @@ type world struct {
 
 func newWorld() *world {
 	GinkgoHelper()
-	w := &world{namespace: newNamespace(), live: &lively{Reader: c}, recorder: &recorder{}}
+	w := &world{namespace: plane.NewNamespace(ctx), live: &lively{Reader: c}, recorder: &recorder{}}
 	w.reconciler = &rancherdrain.Reconciler{
 		Client: c, Live: w.live, Recorder: w.recorder, Owners: &owner.Owners{Client: c, Live: c, Clock: clock.RealClock{}},
 	}
@@ -89,21 +90,21 @@ func newWorld() *world {
 	w.cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: rancher.Group, Kind: rancher.ControlPlaneKind, Name: "c"}
 	w.template = ownertest.Template(w.namespace, "t", imageA)
 	md := ownertest.MachineDeployment(w.namespace, "md", "c", "t", 1)
-	create(w.cluster, w.options, w.template, md)
+	plane.Create(ctx, w.cluster, w.options, w.template, md)
 	set := ownertest.MachineSet(md, "ms", "t", 1)
-	create(set)
+	plane.Create(ctx, set)
 	w.machine = ownertest.Machine(set, "m")
 	w.machine.Labels = maps.Clone(set.Labels)
 	w.machine.Labels["rke.cattle.io/cluster-name"] = "c"
-	create(w.machine)
-	changeStatus(w.machine, func(m *clusterv1.Machine) { m.Status.NodeRef.Name = "node-m" })
+	plane.Create(ctx, w.machine)
+	apiserver.ChangeStatus(ctx, c, w.machine, func(m *clusterv1.Machine) { m.Status.NodeRef.Name = "node-m" })
 	w.elemental = ownertest.ElementalMachine(w.namespace, "m", "t", imageA)
 	w.elemental.Labels = w.machine.Labels
 	w.elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: w.machine.UID}}
-	create(w.elemental)
+	plane.Create(ctx, w.elemental)
 	w.assign("t", imageA)
 	w.secret = planSecret(w.namespace, "m")
-	create(w.secret)
+	plane.Create(ctx, w.secret)
 	return w
 }
 
@@ -122,7 +123,7 @@ func planSecret(namespace, machine string) *corev1.Secret {
 // assign a template to the machine, as the controller of templates does before it makes an attempt.
 func (w *world) assign(template, image string) {
 	GinkgoHelper()
-	change(w.elemental, func(m *infrav1.ElementalMachine) {
+	apiserver.Change(ctx, c, w.elemental, func(m *infrav1.ElementalMachine) {
 		m.Spec.OSVersionManagement = ownertest.OS(image)
 		m.Annotations[infrav1.DirectTemplateAnnotation] = template
 		m.Annotations[infrav1.DirectOSAnnotation] = osversion.Hash(ownertest.OS(image))
@@ -132,7 +133,7 @@ func (w *world) assign(template, image string) {
 // patch asks for another image.
 func (w *world) patch(image string) {
 	GinkgoHelper()
-	change(w.template, func(t *infrav1.ElementalMachineTemplate) {
+	apiserver.Change(ctx, c, w.template, func(t *infrav1.ElementalMachineTemplate) {
 		t.Spec.Template.Spec.OSVersionManagement = ownertest.OS(image)
 	})
 }
@@ -145,7 +146,7 @@ func (w *world) rollOut(steps ...string) *infrav1.ElementalHostUpgrade {
 	name := rollout.UpgradeName("m", clone, osversion.Hash(ownertest.OS(imageB)))
 	attempt := attemptstest.New(w.namespace, name, "c", "m", imageB)
 	attempt.Spec.Driver = infrav1.DriverRancherDrain
-	create(attempt)
+	plane.Create(ctx, attempt)
 	w.enter(attempt, steps...)
 	return attempt
 }
@@ -153,7 +154,7 @@ func (w *world) rollOut(steps ...string) *infrav1.ElementalHostUpgrade {
 // enter steps, as the upgrade controller records it.
 func (w *world) enter(attempt *infrav1.ElementalHostUpgrade, steps ...string) {
 	GinkgoHelper()
-	changeStatus(attempt, func(u *infrav1.ElementalHostUpgrade) {
+	apiserver.ChangeStatus(ctx, c, attempt, func(u *infrav1.ElementalHostUpgrade) {
 		u.Status.Phase = infrav1.UpgradeProgressing
 		for _, step := range steps {
 			u.Status.Steps = append(u.Status.Steps, infrav1.UpgradeStepStatus{Name: step, StartedAt: metav1.Now()})
@@ -163,13 +164,13 @@ func (w *world) enter(attempt *infrav1.ElementalHostUpgrade, steps ...string) {
 
 func (w *world) end(attempt *infrav1.ElementalHostUpgrade, phase infrav1.UpgradePhase) {
 	GinkgoHelper()
-	changeStatus(attempt, func(u *infrav1.ElementalHostUpgrade) { u.Status.Phase, u.Status.Message = phase, "went wrong" })
+	apiserver.ChangeStatus(ctx, c, attempt, func(u *infrav1.ElementalHostUpgrade) { u.Status.Phase, u.Status.Message = phase, "went wrong" })
 }
 
 // rancher sets annotations of the plan secret to values, as Rancher does; an empty one is removed.
 func (w *world) rancher(values map[string]string) {
 	GinkgoHelper()
-	change(w.secret, func(s *corev1.Secret) {
+	apiserver.Change(ctx, c, w.secret, func(s *corev1.Secret) {
 		maps.Copy(s.Annotations, values)
 		maps.DeleteFunc(s.Annotations, func(_, value string) bool { return value == "" })
 	})
@@ -188,11 +189,11 @@ func (w *world) asks(annotations ...string) {
 // reconcile the plan secret, of which nothing but our annotations may change.
 func (w *world) reconcile() ctrl.Result {
 	GinkgoHelper()
-	before := get(w.secret).DeepCopy()
+	before := apiserver.Get(ctx, c, w.secret).DeepCopy()
 	result, err := w.reconciler.Reconcile(ctx, requestFor(w.secret))
 	Expect(err).NotTo(HaveOccurred())
 	if w.live.meanwhile == nil {
-		Expect(othersPart(get(w.secret))).To(Equal(othersPart(before)))
+		Expect(othersPart(apiserver.Get(ctx, c, w.secret))).To(Equal(othersPart(before)))
 	}
 	return result
 }
@@ -210,7 +211,7 @@ func (w *world) answers() map[string]string {
 	GinkgoHelper()
 	found := map[string]string{}
 	for _, key := range []string{pre, post} {
-		if value, exists := get(w.secret).Annotations[key]; exists {
+		if value, exists := apiserver.Get(ctx, c, w.secret).Annotations[key]; exists {
 			found[key] = value
 		}
 	}

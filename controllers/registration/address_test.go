@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 const balanced = "https://balancer.example.com/edge"
@@ -30,17 +31,17 @@ var _ = Describe("The address of an ElementalRegistration", func() {
 		object, own := byHand(ctx)
 		settle(ctx, own, object)
 
-		touch(ctx, object, func() { object.Spec.Config.Elemental.Registration.URI = balanced })
+		apiserver.Change(ctx, server.Client, object, func() { object.Spec.Config.Elemental.Registration.URI = balanced })
 		settle(ctx, own, object)
 		Expect(object.Status).To(And(HaveField("URI", balanced), HaveField("CACert", "pem")))
 		Expect(verify(ctx, object, "r1", balanced)).To(Succeed(), "hosts present it there")
 
-		touch(ctx, object, func() { object.Spec.Config.Elemental.Registration.CACert = "balancer's" })
+		apiserver.Change(ctx, server.Client, object, func() { object.Spec.Config.Elemental.Registration.CACert = "balancer's" })
 		settle(ctx, own, object)
 		Expect(object.Status).To(And(HaveField("URI", balanced), HaveField("CACert", "balancer's")))
 		Expect(said(object)).To(Equal(infrav1.Registration{URI: balanced, CACert: "balancer's"}))
 
-		touch(ctx, object, func() { object.Spec.Config.Elemental.Registration = infrav1.Registration{} })
+		apiserver.Change(ctx, server.Client, object, func() { object.Spec.Config.Elemental.Registration = infrav1.Registration{} })
 		settle(ctx, own, object)
 		Expect(object.Status).To(And(HaveField("URI", ownURI(object)), HaveField("CACert", "pem")))
 		Expect(verify(ctx, object, "r1", ownURI(object))).To(Succeed())
@@ -58,7 +59,7 @@ var _ = Describe("The address of an ElementalRegistration", func() {
 			Expect(tokenOf(ctx, object)).NotTo(Equal("stored"))
 
 			By("writing a token again")
-			touch(ctx, object, func() { object.Spec.Config.Elemental.Registration.Token = "written" })
+			apiserver.Change(ctx, server.Client, object, func() { object.Spec.Config.Elemental.Registration.Token = "written" })
 			kept := tokenOf(ctx, object)
 			settle(ctx, own, object)
 			Expect(said(object)).To(Equal(left))
@@ -73,7 +74,7 @@ var _ = Describe("The address of an ElementalRegistration", func() {
 		object, own := byHand(ctx)
 		settle(ctx, own, object)
 		set := infrav1.Registration{URI: ownURI(object), CACert: "another"}
-		touch(ctx, object, func() { object.Spec.Config.Elemental.Registration = set })
+		apiserver.Change(ctx, server.Client, object, func() { object.Spec.Config.Elemental.Registration = set })
 		settle(ctx, own, object)
 		Expect(said(object)).To(Equal(set))
 		Expect(object.Status).To(And(HaveField("URI", ownURI(object)), HaveField("CACert", "another")))

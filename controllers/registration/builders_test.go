@@ -11,21 +11,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 func makeRegistration(ctx SpecContext, changes ...func(*infrav1.ElementalRegistration)) *infrav1.ElementalRegistration {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "registration-"}}
-	Expect(server.Client.Create(ctx, namespace)).To(Succeed())
 	object := &infrav1.ElementalRegistration{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace.Name, Name: "r1", Labels: map[string]string{clusterv1.WatchLabel: watchFilter},
+		Namespace: server.NewNamespace(ctx), Name: "r1", Labels: map[string]string{clusterv1.WatchLabel: watchFilter},
 	}}
 	for _, change := range changes {
 		change(object)
@@ -34,34 +32,8 @@ func makeRegistration(ctx SpecContext, changes ...func(*infrav1.ElementalRegistr
 	return object
 }
 
-func get[T client.Object](ctx SpecContext, object T) func() (T, error) {
-	return func() (T, error) { return object, server.Client.Get(ctx, client.ObjectKeyFromObject(object), object) }
-}
-
-// touch makes an event.
-func touch(ctx SpecContext, object *infrav1.ElementalRegistration, change func()) {
-	GinkgoHelper()
-	Eventually(func() error {
-		if err := server.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		change()
-		return server.Client.Update(ctx, object)
-	}).WithContext(ctx).Should(Succeed())
-}
-
 func said(object *infrav1.ElementalRegistration) infrav1.Registration {
 	return object.Spec.Config.Elemental.Registration
-}
-
-func haveCondition(conditionType string, status metav1.ConditionStatus, reason string) OmegaMatcher {
-	return WithTransform(func(object conditions.Getter) string {
-		condition := conditions.Get(object, conditionType)
-		if condition == nil {
-			return "none"
-		}
-		return string(condition.Status) + "/" + condition.Reason
-	}, Equal(string(status)+"/"+reason))
 }
 
 // tokenSecret is where the controller keeps the registration's token.
@@ -105,11 +77,11 @@ func byHand(ctx SpecContext, changes ...func(*infrav1.ElementalRegistration)) (*
 func reconcile(ctx SpecContext, by *registration.Reconciler, object *infrav1.ElementalRegistration) error {
 	GinkgoHelper()
 	_, err := by.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
-	Expect(get(ctx, object)()).NotTo(BeNil())
+	apiserver.Get(ctx, server.Client, object)
 	return err
 }
 
-var ready = haveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason)
+var ready = apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason)
 
 // settle reconciles a registration until it is Ready and nothing is left to do.
 func settle(ctx SpecContext, by *registration.Reconciler, object *infrav1.ElementalRegistration) {
@@ -128,7 +100,7 @@ func settle(ctx SpecContext, by *registration.Reconciler, object *infrav1.Elemen
 // notOwned is what a registration says whose token's Secret is somebody else's.
 func notOwned(todo string) OmegaMatcher {
 	return And(
-		haveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.TokenSecretNotOwnedReason),
+		apiserver.HaveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.TokenSecretNotOwnedReason),
 		HaveField("Status.Conditions", ContainElement(HaveField("Message", And(ContainSubstring("Secret r1-token"), ContainSubstring(todo))))),
 		HaveField("Status.TokenSecretName", BeEmpty()), HaveField("Status.TokenExpirationTime", BeZero()))
 }

@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("An ElementalRegistration", func() {
@@ -23,17 +24,17 @@ var _ = Describe("An ElementalRegistration", func() {
 		object := makeRegistration(ctx, func(r *infrav1.ElementalRegistration) {
 			r.Spec.HostLabels = map[string]string{"serial": "${System Information/Serial}"}
 		})
-		Eventually(get(ctx, object)).Should(SatisfyAll(
-			haveCondition(infrav1.HostTemplatesValidCondition, metav1.ConditionFalse, infrav1.UnknownSMBIOSFieldReason),
-			haveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
+		Eventually(server.Stored(ctx, object)).Should(SatisfyAll(
+			apiserver.HaveCondition(infrav1.HostTemplatesValidCondition, metav1.ConditionFalse, infrav1.UnknownSMBIOSFieldReason),
+			apiserver.HaveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 		))
-		touch(ctx, object, func() { object.Spec.HostLabels["serial"] = "${System Information/Serial Number}" })
-		Eventually(get(ctx, object)).Should(ready)
+		apiserver.Change(ctx, server.Client, object, func() { object.Spec.HostLabels["serial"] = "${System Information/Serial Number}" })
+		Eventually(server.Stored(ctx, object)).Should(ready)
 	})
 
 	It("gets a key, an address and a token that hosts can register with", func(ctx SpecContext) {
 		object := makeRegistration(ctx)
-		Eventually(get(ctx, object)).Should(ready)
+		Eventually(server.Stored(ctx, object)).Should(ready)
 		Expect(object.Status).To(And(HaveField("URI", ownURI(object)), HaveField("CACert", "pem"), HaveField("TokenSecretName", "r1-token")))
 		Expect(verify(ctx, object, "r1", ownURI(object))).To(Succeed())
 		Expect(token.ExpiresAt(tokenOf(ctx, object))).To(And(
@@ -42,7 +43,7 @@ var _ = Describe("An ElementalRegistration", func() {
 
 		for name, of := range map[string]corev1.SecretType{"r1": infrav1.RegistrationKeySecretType, "r1-token": infrav1.RegistrationTokenSecretType} {
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: name}}
-			Expect(get(ctx, secret)()).To(SatisfyAll(
+			Expect(server.Stored(ctx, secret)()).To(SatisfyAll(
 				HaveField("Type", of),
 				HaveField("Data", HaveLen(1)),
 				HaveField("Labels", HaveKey("clusterctl.cluster.x-k8s.io/move")),
@@ -69,17 +70,17 @@ var _ = Describe("An ElementalRegistration", func() {
 		own.Endpoint = ""
 		Expect(reconcile(ctx, own, object)).To(Succeed())
 		Expect(reconcile(ctx, own, object)).To(Succeed())
-		Expect(object).To(haveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.MissingAPIEndpointReason))
+		Expect(object).To(apiserver.HaveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.MissingAPIEndpointReason))
 	})
 
 	It("does nothing while it is paused", func(ctx SpecContext) {
 		object := makeRegistration(ctx, func(r *infrav1.ElementalRegistration) {
 			r.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		})
-		Eventually(get(ctx, object)).Should(haveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason))
+		Eventually(server.Stored(ctx, object)).Should(apiserver.HaveCondition(clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason))
 		Consistently(func() string { return tokenOf(ctx, object) }).Should(BeEmpty())
-		touch(ctx, object, func() { object.Annotations = nil })
-		Eventually(get(ctx, object)).Should(ready)
+		apiserver.Change(ctx, server.Client, object, func() { object.Annotations = nil })
+		Eventually(server.Stored(ctx, object)).Should(ready)
 	})
 
 	DescribeTable("has a tokenDuration within bounds",

@@ -17,7 +17,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const managerAccount = "system:serviceaccount:wherever:elemental-manager"
@@ -66,8 +66,7 @@ const (
 
 // enforcePolicy installs it, and waits until it holds.
 func enforcePolicy(ctx SpecContext) {
-	root, err := repository.Root()
-	Expect(err).NotTo(HaveOccurred())
+	root := specs.Root()
 	policy, err := capi.Load(filepath.Join(root, "config", "policy", "manager_secrets.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	for _, object := range policy {

@@ -15,19 +15,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("A manager that is stopped between its writes", func() {
 	It("goes on with the token that it has written, and has removed nothing before status says where it is", func(ctx SpecContext) {
 		object, own := byHand(ctx, stored(ownURI))
 		Expect(reconcile(ctx, own, object)).To(Succeed())
-		Expect(object).To(haveCondition(clusterv1.PausedCondition, metav1.ConditionFalse, clusterv1.NotPausedReason))
+		Expect(object).To(apiserver.HaveCondition(clusterv1.PausedCondition, metav1.ConditionFalse, clusterv1.NotPausedReason))
 		before := said(object)
 
-		live, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
-		Expect(err).NotTo(HaveOccurred())
 		stopped, another := errors.New("stopped"), *own
-		another.Client = interceptor.NewClient(live, interceptor.Funcs{
+		another.Client = interceptor.NewClient(server.Client, interceptor.Funcs{
 			SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
 				return stopped
 			},
@@ -49,10 +48,8 @@ var _ = Describe("A manager that is stopped between its writes", func() {
 
 	It("overwrites no address that an operator sets while it removes its own", func(ctx SpecContext) {
 		object, own := byHand(ctx, stored(ownURI))
-		live, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
-		Expect(err).NotTo(HaveOccurred())
 		late := *own
-		late.Client = interceptor.NewClient(live, interceptor.Funcs{
+		late.Client = interceptor.NewClient(server.Client, interceptor.Funcs{
 			Patch: func(ctx context.Context, inner client.WithWatch, changed client.Object, patch client.Patch, options ...client.PatchOption) error {
 				if _, ours := changed.(*infrav1.ElementalRegistration); ours {
 					operator := object.DeepCopy()

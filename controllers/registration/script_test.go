@@ -16,15 +16,14 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var _ = Describe("hack/print-agent-config.sh", func() {
 	var print func(ctx SpecContext, object *infrav1.ElementalRegistration) ([]byte, error)
 
 	BeforeEach(func() {
-		root, err := repository.Root()
-		Expect(err).NotTo(HaveOccurred())
+		root := specs.Root()
 		kubeconfig := clientcmdapi.NewConfig()
 		kubeconfig.Clusters["test"] = &clientcmdapi.Cluster{Server: server.Config.Host, CertificateAuthorityData: server.Config.CAData}
 		kubeconfig.AuthInfos["test"] = &clientcmdapi.AuthInfo{ClientCertificateData: server.Config.CertData, ClientKeyData: server.Config.KeyData}

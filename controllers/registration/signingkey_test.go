@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("The signing key of an ElementalRegistration", func() {
@@ -22,18 +23,18 @@ var _ = Describe("The signing key of an ElementalRegistration", func() {
 		object := makeRegistration(ctx, func(r *infrav1.ElementalRegistration) {
 			r.Spec.PrivateKeyRef = &corev1.ObjectReference{Name: "mine"}
 		})
-		failed := haveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.SigningKeyFailedReason)
-		Eventually(get(ctx, object)).Should(SatisfyAll(failed, HaveField("Status.Conditions", ContainElement(HaveField("Message", ContainSubstring("Secret mine"))))))
+		failed := apiserver.HaveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.SigningKeyFailedReason)
+		Eventually(server.Stored(ctx, object)).Should(SatisfyAll(failed, HaveField("Status.Conditions", ContainElement(HaveField("Message", ContainSubstring("Secret mine"))))))
 
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: "mine"}}
 		Expect(server.Client.Create(ctx, secret)).To(Succeed())
-		Eventually(get(ctx, object)).Should(SatisfyAll(failed, HaveField("Status.Conditions", ContainElement(HaveField("Message", ContainSubstring(token.SecretKey))))))
+		Eventually(server.Stored(ctx, object)).Should(SatisfyAll(failed, HaveField("Status.Conditions", ContainElement(HaveField("Message", ContainSubstring(token.SecretKey))))))
 
 		key, err := token.NewSigningKey()
 		Expect(err).NotTo(HaveOccurred())
 		secret.Data = map[string][]byte{token.SecretKey: key}
 		Expect(server.Client.Update(ctx, secret)).To(Succeed())
-		Eventually(get(ctx, object)).Should(ready)
+		Eventually(server.Stored(ctx, object)).Should(ready)
 		Expect(verify(ctx, object, "mine", ownURI(object))).To(Succeed())
 	})
 
@@ -41,7 +42,7 @@ var _ = Describe("The signing key of an ElementalRegistration", func() {
 		object := makeRegistration(ctx, func(r *infrav1.ElementalRegistration) {
 			r.Spec.PrivateKeyRef = &corev1.ObjectReference{Name: "mine"}
 		})
-		Eventually(get(ctx, object)).Should(haveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.SigningKeyFailedReason))
+		Eventually(server.Stored(ctx, object)).Should(apiserver.HaveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.SigningKeyFailedReason))
 		Eventually(func(g Gomega) { // the manager's own reconciler may write in between
 			result, err := reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 			g.Expect(err).NotTo(HaveOccurred(), "an error would be tried again ever more rarely")
@@ -59,19 +60,19 @@ var _ = Describe("The signing key of an ElementalRegistration", func() {
 			formers.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(former, infrav1.GroupVersion.WithKind("ElementalRegistration"))}
 			Expect(server.Client.Create(ctx, formers)).To(Succeed())
 		})
-		Eventually(get(ctx, object)).Should(haveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.SigningKeyFailedReason))
+		Eventually(server.Stored(ctx, object)).Should(apiserver.HaveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.SigningKeyFailedReason))
 		Expect(server.Client.Delete(ctx, formers)).To(Succeed()) // as Kubernetes does
-		Eventually(get(ctx, object)).Should(ready)
+		Eventually(server.Stored(ctx, object)).Should(ready)
 		Expect(verify(ctx, object, "r1", ownURI(object))).To(Succeed())
 	})
 
 	It("makes a token of another key within a minute, which is put in place of its own: clusterctl move does that", func(ctx SpecContext) {
 		object := makeRegistration(ctx)
-		Eventually(get(ctx, object)).Should(ready)
+		Eventually(server.Stored(ctx, object)).Should(ready)
 		key, err := token.NewSigningKey()
 		Expect(err).NotTo(HaveOccurred())
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: "r1"}}
-		Expect(get(ctx, secret)()).NotTo(BeNil())
+		apiserver.Get(ctx, server.Client, secret)
 		secret.Data[token.SecretKey] = key
 		Expect(server.Client.Update(ctx, secret)).To(Succeed())
 		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)}
@@ -81,7 +82,7 @@ var _ = Describe("The signing key of an ElementalRegistration", func() {
 			g.Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", time.Minute)))
 		}).Should(Succeed())
 		Eventually(func(g Gomega) {
-			g.Expect(get(ctx, object)()).To(ready)
+			g.Expect(server.Stored(ctx, object)()).To(ready)
 			g.Expect(verify(ctx, object, "r1", ownURI(object))).To(Succeed())
 		}).Should(Succeed())
 	})

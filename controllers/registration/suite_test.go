@@ -4,7 +4,6 @@
 package registration_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -38,15 +37,12 @@ var (
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultConsistentlyDuration(time.Second)
 	server = apiserver.StartForSuite()
-	mgr, err := server.NewManager()
-	Expect(err).NotTo(HaveOccurred())
+	mgr := server.NewManager()
 	clock = clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second))
 	reconciler = &registration.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Endpoint: endpoint, CACert: func() (string, error) { return "pem", nil }, Clock: clock,
 		WatchFilterValue: watchFilter,
 	}
 	Expect(reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
-	stop, err := apiserver.Run(context.Background(), mgr)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(stop)
+	server.Run(mgr)
 })

@@ -15,14 +15,8 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
-
-func updateSecret(ctx SpecContext, secret *corev1.Secret, change func()) {
-	GinkgoHelper()
-	Expect(get(ctx, secret)()).NotTo(BeNil())
-	change()
-	Expect(server.Client.Update(ctx, secret)).To(Succeed())
-}
 
 func lasting(duration time.Duration) func(*infrav1.ElementalRegistration) {
 	return func(r *infrav1.ElementalRegistration) {
@@ -35,7 +29,7 @@ var _ = Describe("The token of an ElementalRegistration", func() {
 		object, own := byHand(ctx, lasting(10*time.Hour))
 		settle(ctx, own, object)
 		first, secret := tokenOf(ctx, object), tokenSecret(object)
-		updateSecret(ctx, secret, func() { secret.Labels["of"], secret.Data["beside"] = "an-operator", []byte("it") })
+		apiserver.Change(ctx, server.Client, secret, func() { secret.Labels["of"], secret.Data["beside"] = "an-operator", []byte("it") })
 
 		result, err := own.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 		Expect(err).NotTo(HaveOccurred())
@@ -49,32 +43,32 @@ var _ = Describe("The token of an ElementalRegistration", func() {
 		Expect(token.ExpiresAt(tokenOf(ctx, object))).To(And(
 			BeTemporally("~", clock.Now().Add(10*time.Hour), time.Minute), BeTemporally("==", object.Status.TokenExpirationTime.Time)))
 		renewed := tokenSecret(object)
-		Expect(get(ctx, renewed)()).To(And(HaveField("UID", secret.UID), HaveField("Labels", HaveKeyWithValue("of", "an-operator")),
+		Expect(server.Stored(ctx, renewed)()).To(And(HaveField("UID", secret.UID), HaveField("Labels", HaveKeyWithValue("of", "an-operator")),
 			HaveField("Data", HaveKeyWithValue("beside", []byte("it")))))
 	})
 
 	DescribeTable("is replaced when it is no good",
 		func(ctx SpecContext, spoil func(ctx SpecContext, object *infrav1.ElementalRegistration)) {
 			object := makeRegistration(ctx)
-			Eventually(get(ctx, object)).Should(ready)
+			Eventually(server.Stored(ctx, object)).Should(ready)
 			first := tokenOf(ctx, object)
 			clock.SetTime(clock.Now().Add(time.Second)) // so that another token differs
 			spoil(ctx, object)
-			touch(ctx, object, func() { object.Labels["touched"] = "true" })
+			apiserver.Change(ctx, server.Client, object, func() { object.Labels["touched"] = "true" })
 			Eventually(func(g Gomega) {
 				g.Expect(tokenOf(ctx, object)).NotTo(Equal(first))
 				g.Expect(verify(ctx, object, "r1", ownURI(object))).To(Succeed())
-				g.Expect(get(ctx, object)()).To(ready)
+				g.Expect(server.Stored(ctx, object)()).To(ready)
 				g.Expect(token.ExpiresAt(tokenOf(ctx, object))).To(BeTemporally("==", object.Status.TokenExpirationTime.Time))
 			}).Should(Succeed())
 		},
 		Entry("overwritten", func(ctx SpecContext, object *infrav1.ElementalRegistration) {
 			secret := tokenSecret(object)
-			updateSecret(ctx, secret, func() { secret.Data = map[string][]byte{"token": []byte("rubbish")} })
+			apiserver.Change(ctx, server.Client, secret, func() { secret.Data = map[string][]byte{"token": []byte("rubbish")} })
 		}),
 		Entry("removed from its Secret", func(ctx SpecContext, object *infrav1.ElementalRegistration) {
 			secret := tokenSecret(object)
-			updateSecret(ctx, secret, func() { secret.Data = nil })
+			apiserver.Change(ctx, server.Client, secret, func() { secret.Data = nil })
 		}),
 		Entry("deleted with its Secret", func(ctx SpecContext, object *infrav1.ElementalRegistration) {
 			Expect(server.Client.Delete(ctx, tokenSecret(object))).To(Succeed())
@@ -83,7 +77,7 @@ var _ = Describe("The token of an ElementalRegistration", func() {
 			Expect(server.Client.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: "r1"}})).To(Succeed())
 		}),
 		Entry("longer-lived than asked for", func(ctx SpecContext, object *infrav1.ElementalRegistration) {
-			touch(ctx, object, func() { lasting(time.Hour)(object) })
+			apiserver.Change(ctx, server.Client, object, func() { lasting(time.Hour)(object) })
 		}),
 	)
 
@@ -99,7 +93,7 @@ var _ = Describe("The token of an ElementalRegistration", func() {
 
 			Expect(reconcile(ctx, own, object)).To(Succeed())
 			Expect(object).To(And(notOwned(todo), Not(ready)))
-			Expect(get(ctx, tokenSecret(object))()).To(And(HaveField("ResourceVersion", foreign.ResourceVersion), HaveField("Type", foreign.Type)))
+			Expect(server.Stored(ctx, tokenSecret(object))()).To(And(HaveField("ResourceVersion", foreign.ResourceVersion), HaveField("Type", foreign.Type)))
 
 			result, err := own.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 			Expect(err).NotTo(HaveOccurred(), "an error would be tried again ever more rarely")
@@ -134,7 +128,7 @@ var _ = Describe("The token of an ElementalRegistration", func() {
 		Expect(reconcile(ctx, own, namesake)).To(Succeed())
 		Expect(reconcile(ctx, own, namesake)).To(Succeed())
 		Expect(namesake).To(And(
-			haveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.SigningKeyFailedReason),
+			apiserver.HaveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.SigningKeyFailedReason),
 			HaveField("Status.Conditions", ContainElement(HaveField("Message", ContainSubstring("recreate this one under another name"))))))
 		Expect(verify(ctx, object, "r1", ownURI(object))).To(Succeed())
 	})

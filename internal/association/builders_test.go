@@ -10,7 +10,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -20,14 +19,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
-
-// namespace makes a namespace for one spec.
-func namespace(ctx SpecContext) string {
-	GinkgoHelper()
-	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "association-"}}
-	Expect(server.Client.Create(ctx, object)).To(Succeed())
-	return object.Name
-}
 
 func image(uri string) infrav1.OSVersionManagement {
 	return infrav1.OSVersionManagement{

@@ -61,7 +61,7 @@ func (l *links) store(ctx SpecContext) {
 
 var _ = Describe("The chain of a Machine, its ElementalMachine and its ElementalHost", func() {
 	var ns string
-	BeforeEach(func(ctx SpecContext) { ns = namespace(ctx) })
+	BeforeEach(func(ctx SpecContext) { ns = server.NewNamespace(ctx) })
 
 	DescribeTable("is found from both ends where each names the next and is named by it",
 		func(ctx SpecContext, change func(*links)) {

@@ -22,7 +22,7 @@ import (
 
 var _ = Describe("Claiming a host", func() {
 	var ns string
-	BeforeEach(func(ctx SpecContext) { ns = namespace(ctx) })
+	BeforeEach(func(ctx SpecContext) { ns = server.NewNamespace(ctx) })
 
 	It("writes all of the association into the host at once, and the host into the machine", func(ctx SpecContext) {
 		host := makeHost(ctx, ns, "h1")
@@ -120,7 +120,7 @@ var _ = Describe("Many machines that claim many hosts", func() {
 	const machines, hosts = 50, 50
 
 	It("never book a host twice, nor give a machine two, with several managers at work", func(ctx SpecContext) {
-		ns := namespace(ctx)
+		ns := server.NewNamespace(ctx)
 		objects := make([]client.Object, 0, machines+hosts)
 		all := make([]*infrav1.ElementalMachine, 0, machines)
 		for i := range hosts {
@@ -195,7 +195,7 @@ var _ = Describe("A crash in the middle of a claim", func() {
 
 	DescribeTable("ends with the machine's one host",
 		func(ctx SpecContext, ofHost, reached bool, nth int) {
-			ns := namespace(ctx)
+			ns := server.NewNamespace(ctx)
 			machine := makeMachine(ctx, ns, "m1")
 			a, b := makeHost(ctx, ns, "a"), makeHost(ctx, ns, "b")
 			eventuallyCached(ctx, machine, a, b)
@@ -220,7 +220,7 @@ var _ = Describe("A crash in the middle of a claim", func() {
 	)
 
 	It("does not resume on a stale machine", func(ctx SpecContext) {
-		ns := namespace(ctx)
+		ns := server.NewNamespace(ctx)
 		machine := makeMachine(ctx, ns, "m1")
 		stale := machine.DeepCopy()
 		eventuallyCached(ctx, machine, makeHost(ctx, ns, "a"), makeHost(ctx, ns, "b"))
@@ -233,7 +233,7 @@ var _ = Describe("A crash in the middle of a claim", func() {
 	})
 
 	It("looks for another host when the one written down went to another machine", func(ctx SpecContext) {
-		ns := namespace(ctx)
+		ns := server.NewNamespace(ctx)
 		other := makeMachine(ctx, ns, "m0")
 		machine := makeMachine(ctx, ns, "m1", func(m *infrav1.ElementalMachine) {
 			m.Annotations = map[string]string{infrav1.ClaimingHostAnnotation: "a"}

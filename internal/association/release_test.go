@@ -14,7 +14,7 @@ import (
 
 var _ = Describe("Releasing a host", func() {
 	It("keeps the lock until the host has reset itself, and takes the bootstrap data back", func(ctx SpecContext) {
-		ns := namespace(ctx)
+		ns := server.NewNamespace(ctx)
 		machine, host := makeMachine(ctx, ns, "m1"), makeHost(ctx, ns, "h1")
 		eventuallyCached(ctx, machine, host)
 		_, err := claimer(0).Claim(ctx, claimOf(machine))
@@ -37,7 +37,7 @@ var _ = Describe("Releasing a host", func() {
 var _ = Describe("A host that registered again under the name of a machine's host", func() {
 	bound := func(ctx SpecContext) (*infrav1.ElementalMachine, string) {
 		GinkgoHelper()
-		ns := namespace(ctx)
+		ns := server.NewNamespace(ctx)
 		machine, host := makeMachine(ctx, ns, "m1"), makeHost(ctx, ns, "h1")
 		eventuallyCached(ctx, machine, host)
 		_, err := claimer(0).Claim(ctx, claimOf(machine))
@@ -89,7 +89,7 @@ var _ = Describe("A host that registered again under the name of a machine's hos
 
 var _ = Describe("A host that is being deleted", func() {
 	It("is given back by its machine, which it serves no more", func(ctx SpecContext) {
-		ns := namespace(ctx)
+		ns := server.NewNamespace(ctx)
 		machine, host := makeMachine(ctx, ns, "m1"), makeHost(ctx, ns, "h1")
 		eventuallyCached(ctx, machine, host)
 		_, err := claimer(0).Claim(ctx, claimOf(machine))

@@ -12,7 +12,7 @@ import (
 )
 
 var _ = DescribeTable("A host keeps the rules of signatures that it has", func(ctx SpecContext, cluster *infrav1.ElementalCluster) {
-	ns := namespace(ctx)
+	ns := server.NewNamespace(ctx)
 	strict := &infrav1.ImageVerification{
 		Rules: []infrav1.ImageVerificationRule{{Prefix: "r.test", PublicKeys: []string{"key"}}}, Unmatched: infrav1.UnmatchedImageRefuse,
 	}

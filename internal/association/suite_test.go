@@ -4,11 +4,9 @@
 package association_test
 
 import (
-	"context"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
@@ -32,12 +30,8 @@ var (
 var _ = BeforeSuite(func(ctx SpecContext) {
 	server = apiserver.StartForSuite()
 	for range managers {
-		mgr, err := server.NewManager()
-		Expect(err).NotTo(HaveOccurred())
-		Expect(association.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
-		stop, err := apiserver.Run(context.Background(), mgr)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(stop)
+		mgr := server.NewManager(association.AddIndexes)
+		server.Run(mgr)
 		clients = append(clients, mgr.GetClient())
 	}
 })

@@ -6,7 +6,6 @@ package attempts_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -23,18 +22,17 @@ var unfinished = []infrav1.UpgradePhase{"", infrav1.UpgradePending, infrav1.Upgr
 // newNamespace holds attempts of the Clusters c and other, one in each phase, named by Cluster and phase.
 func newNamespace(ctx SpecContext) string {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "attempts-"}}
-	Expect(live.Create(ctx, namespace)).To(Succeed())
+	namespace := server.NewNamespace(ctx)
 	for _, cluster := range []string{"c", "other"} {
 		for _, phase := range append(infrav1.UpgradeEnds(), unfinished...) {
-			attempt := attemptstest.New(namespace.Name, nameOf(cluster, phase), cluster, "h-"+cluster, "i")
+			attempt := attemptstest.New(namespace, nameOf(cluster, phase), cluster, "h-"+cluster, "i")
 			attempt.Spec.MachineName, attempt.Spec.ElementalMachineName = "m-"+cluster, "em-"+cluster
 			Expect(live.Create(ctx, attempt)).To(Succeed())
 			attempt.Status.Phase = phase
 			Expect(live.Status().Update(ctx, attempt)).To(Succeed())
 		}
 	}
-	return namespace.Name
+	return namespace
 }
 
 func nameOf(cluster string, phase infrav1.UpgradePhase) string {

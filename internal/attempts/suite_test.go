@@ -4,7 +4,6 @@
 package attempts_test
 
 import (
-	"context"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -22,21 +21,18 @@ func TestAttempts(t *testing.T) {
 }
 
 var (
-	live client.Client
+	server *apiserver.Server
+	live   client.Client
 	// cached is what a manager with the indexes has seen.
 	cached client.Reader
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	server := apiserver.StartForSuite()
+	server = apiserver.StartForSuite()
 	live = server.Client
-	mgr, err := server.NewManager()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(attempts.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
-	_, err = mgr.GetCache().GetInformer(ctx, &infrav1.ElementalHostUpgrade{})
+	mgr := server.NewManager(attempts.AddIndexes)
+	_, err := mgr.GetCache().GetInformer(ctx, &infrav1.ElementalHostUpgrade{})
 	Expect(err).NotTo(HaveOccurred())
 	cached = mgr.GetClient()
-	stop, err := apiserver.Run(context.Background(), mgr)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(stop)
+	server.Run(mgr)
 })

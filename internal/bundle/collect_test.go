@@ -53,15 +53,14 @@ func unpack(written []byte) map[string]string {
 // plant makes objects of Clusters edge and other, with credentials in them.
 func plant(ctx context.Context) (namespace string) {
 	GinkgoHelper()
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bundle-"}}
-	Expect(live.Create(ctx, space)).To(Succeed())
+	space := server.NewNamespace(ctx)
 	named := func(name, cluster string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{
-			Namespace: space.Name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster},
+			Namespace: space, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster},
 			Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": planted},
 		}
 	}
-	attempt := attemptstest.New(space.Name, "attempt", "edge", "host", "oci://user:"+planted+"@registry.example.com/os:v1")
+	attempt := attemptstest.New(space, "attempt", "edge", "host", "oci://user:"+planted+"@registry.example.com/os:v1")
 	attempt.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": planted}
 	attempt.Spec.OSVersionManagement["plugin"] = runtime.RawExtension{Raw: []byte(`{"cloudInit":"` + planted + `"}`)}
 	for _, object := range []client.Object{
@@ -74,11 +73,11 @@ func plant(ctx context.Context) (namespace string) {
 		&infrav1.ElementalHost{ObjectMeta: named("stranger", "other")},
 		&corev1.Secret{ObjectMeta: named("edge-kubeconfig", "edge"), StringData: map[string]string{"value": planted}},
 		attempt,
-		event(space.Name, "mine", "host"), event(space.Name, "others", "stranger"),
+		event(space, "mine", "host"), event(space, "others", "stranger"),
 	} {
 		Expect(live.Create(ctx, object)).To(Succeed())
 	}
-	return space.Name
+	return space
 }
 
 // event of a host, whose note has a credential.

@@ -52,11 +52,11 @@ var _ = Describe("RefusedUpdate", func() {
 		kind      = schema.GroupResource{Group: infrav1.GroupVersion.Group, Resource: "elementalmachines"}
 	)
 	BeforeEach(func() {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		made := ownertest.KubeadmControlPlane(namespace, "cp", "c", "former")
-		create(made)
+		plane.Create(ctx, made)
 		machine, elemental = ownertest.ControlPlaneMachine(made, "m"), ownertest.ElementalMachine(namespace, "m", "former", "former-image")
-		create(machine, elemental)
+		plane.Create(ctx, machine, elemental)
 		kcp, template = owner.ForKubeadmControlPlane(made), ownertest.Template(namespace, "wanted", "wanted-image")
 		owners = ownersAt(0)
 	})

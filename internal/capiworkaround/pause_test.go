@@ -45,8 +45,8 @@ var _ = Describe("Pause", func() {
 		owners *owner.Owners
 	)
 	BeforeEach(func() {
-		md, owners = ownertest.MachineDeployment(newNamespace(), "md", "c", "t", 3), ownersAt(0)
-		create(md)
+		md, owners = ownertest.MachineDeployment(plane.NewNamespace(ctx), "md", "c", "t", 3), ownersAt(0)
+		plane.Create(ctx, md)
 	})
 	pause := func() string {
 		GinkgoHelper()
@@ -114,7 +114,7 @@ var _ = Describe("Pause", func() {
 	})
 
 	It("makes a quiet point of what Cluster API cannot act on, for good", func() {
-		observe(md, 3)
+		ownertest.Observe(ctx, c, md, 3)
 		pauseFor(owners, md)
 		md.Spec.Template.Spec.Version = "v1.37.0"
 		Expect(c.Update(ctx, md)).To(Succeed())
@@ -157,7 +157,7 @@ var _ = Describe("Pause", func() {
 
 	It("is nothing for a control plane", func() {
 		kcp := ownertest.KubeadmControlPlane(md.Namespace, "cp", "c", "t")
-		create(kcp)
+		plane.Create(ctx, kcp)
 		Expect(capiworkaround.Pause(ctx, owners, owner.ForKubeadmControlPlane(kcp), "t")).To(BeTrue())
 		Expect(capiworkaround.Unpause(ctx, owners, owner.ForKubeadmControlPlane(kcp))).To(Succeed())
 		Expect(owners.RePoint(ctx, owner.ForKubeadmControlPlane(kcp), "t", "t-1", capiworkaround.EndPause)).To(Succeed())
@@ -187,18 +187,18 @@ var _ = DescribeTable("Between two Machines of a rollout, which is", func(prepar
 		r.md.Spec.Rollout.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromString("70%"))
 		Expect(c.Update(ctx, r.md)).To(Succeed())
 	}, HaveSuffix("the next Machine from MachineSet ms-old")),
-	Entry("at a MachineSet whose Machines are to come", func(r *rollingOut) { observe(r.old, 0) }, HaveSuffix("the next Machine from MachineSet ms-old")),
-	Entry("over", func(r *rollingOut) { scale(r.old, 0); observe(r.old, 0) }, BeEmpty()),
+	Entry("at a MachineSet whose Machines are to come", func(r *rollingOut) { ownertest.Observe(ctx, c, r.old, 0) }, HaveSuffix("the next Machine from MachineSet ms-old")),
+	Entry("over", func(r *rollingOut) { scale(r.old, 0); ownertest.Observe(ctx, c, r.old, 0) }, BeEmpty()),
 	Entry("about to begin", func(r *rollingOut) {
 		r.md.Spec.Template.Spec.InfrastructureRef.Name = "fresh"
 		Expect(c.Update(ctx, r.md)).To(Succeed())
-		observe(r.md, 3)
+		ownertest.Observe(ctx, c, r.md, 3)
 	}, HaveSuffix("the next Machine from MachineSet ms-bad")),
 	Entry("paused", func(r *rollingOut) { pauseFor(ownersAt(0), r.md) }, BeEmpty()),
 	Entry("begun, and one MachineSet has a Machine that is not to be there", func(r *rollingOut) {
 		r.old.Spec.Replicas = ptr.To[int32](0)
 		Expect(c.Update(ctx, r.old)).To(Succeed())
-		observe(r.old, 1)
+		ownertest.Observe(ctx, c, r.old, 1)
 	}, HaveSuffix("the next Machine from MachineSet ms-old")),
 )
 
@@ -242,7 +242,7 @@ var _ = DescribeTable("Between two Machines of a rollout that goes on by", func(
 )
 
 var _ = It("Between two Machines of a control plane nothing is taken", func() {
-	kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
-	create(kcp)
+	kcp := ownertest.KubeadmControlPlane(plane.NewNamespace(ctx), "cp", "c", "t")
+	plane.Create(ctx, kcp)
 	Expect(between(ownersAt(atOnce), owner.ForKubeadmControlPlane(kcp))).To(BeEmpty())
 })

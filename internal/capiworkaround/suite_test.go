@@ -5,20 +5,15 @@ package capiworkaround_test
 
 import (
 	"context"
-	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
@@ -27,7 +22,6 @@ var (
 	ctx   = context.Background()
 	plane *apiserver.Server
 	c     client.Client
-	count atomic.Int64
 )
 
 func TestCAPIWorkaround(t *testing.T) {
@@ -48,24 +42,6 @@ var skews = []TableEntry{
 // ownersAt is a time away from now, at which objects written now were written that long ago.
 func ownersAt(later time.Duration) *owner.Owners {
 	return &owner.Owners{Client: c, Live: c, Clock: clocktesting.NewFakePassiveClock(time.Now().Add(later))}
-}
-
-func newNamespace() string {
-	name := fmt.Sprintf("workaround-%d", count.Add(1))
-	Expect(c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
-	return name
-}
-
-func create(objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(c.Create(ctx, object)).To(Succeed())
-	}
-}
-
-func observe(object client.Object, machines int32) {
-	GinkgoHelper()
-	Expect(ownertest.Observe(ctx, c, object, machines)).To(Succeed())
 }
 
 func annotate(object client.Object, key, value string) {

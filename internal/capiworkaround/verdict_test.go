@@ -32,16 +32,16 @@ type rollingOut struct {
 
 func newRollingOut() *rollingOut {
 	GinkgoHelper()
-	namespace := newNamespace()
+	namespace := plane.NewNamespace(ctx)
 	r := &rollingOut{md: ownertest.MachineDeployment(namespace, "md", "c", "bad", 3)}
-	create(r.md)
+	plane.Create(ctx, r.md)
 	r.old, r.bad = ownertest.MachineSet(r.md, "ms-old", "old", 2), ownertest.MachineSet(r.md, "ms-bad", "bad", 1)
-	create(r.old, r.bad)
+	plane.Create(ctx, r.old, r.bad)
 	r.machine = ownertest.Machine(r.bad, "m")
-	create(r.machine)
-	observe(r.md, 3)
-	observe(r.old, 2)
-	observe(r.bad, 1)
+	plane.Create(ctx, r.machine)
+	ownertest.Observe(ctx, c, r.md, 3)
+	ownertest.Observe(ctx, c, r.old, 2)
+	ownertest.Observe(ctx, c, r.bad, 1)
 	return r
 }
 
@@ -92,29 +92,29 @@ var _ = Describe("A quiet point of a MachineDeployment", func() {
 		Entry("a Machine being updated", func(r *rollingOut) { annotate(r.machine, clusterv1.UpdateInProgressAnnotation, "") }, atOnce, ""),
 		Entry("a Machine that was just moved", func(r *rollingOut) { annotate(r.machine, clusterv1.PendingAcknowledgeMoveAnnotation, "") }, longAfter,
 			"Machine m is being moved to another MachineSet"),
-		Entry("a MachineSet with a Machine too many", func(r *rollingOut) { scale(r.bad, 0); observe(r.bad, 1) }, longAfter,
+		Entry("a MachineSet with a Machine too many", func(r *rollingOut) { scale(r.bad, 0); ownertest.Observe(ctx, c, r.bad, 1) }, longAfter,
 			"MachineSet ms-bad has 1 Machines and is to have 0"),
 		Entry("a MachineSet whose Machine too many is being deleted, however long that takes", func(r *rollingOut) {
 			scale(r.bad, 0)
-			observe(r.bad, 1)
+			ownertest.Observe(ctx, c, r.bad, 1)
 			leave(r.machine)
 		}, longAfter, ""),
 		Entry("a MachineSet with one Machine too many beside one that is being deleted", func(r *rollingOut) {
 			other := ownertest.Machine(r.bad, "other")
-			create(other)
+			plane.Create(ctx, other)
 			scale(r.bad, 0)
-			observe(r.bad, 2)
+			ownertest.Observe(ctx, c, r.bad, 2)
 			leave(other)
 		}, longAfter, "MachineSet ms-bad has 1 Machines and is to have 0"),
-		Entry("a MachineSet whose status does not count a Machine yet", func(r *rollingOut) { create(ownertest.Machine(r.bad, "other")) }, longAfter,
+		Entry("a MachineSet whose status does not count a Machine yet", func(r *rollingOut) { plane.Create(ctx, ownertest.Machine(r.bad, "other")) }, longAfter,
 			"MachineSet ms-bad has 2 Machines and is to have 1"),
 		Entry("a Machine that was moved and is being deleted", func(r *rollingOut) {
 			annotate(r.machine, clusterv1.PendingAcknowledgeMoveAnnotation, "")
 			leave(r.machine)
 		}, longAfter, ""),
-		Entry("a MachineSet that grows", func(r *rollingOut) { scale(r.old, 3); observe(r.old, 2) }, atOnce,
+		Entry("a MachineSet that grows", func(r *rollingOut) { scale(r.old, 3); ownertest.Observe(ctx, c, r.old, 2) }, atOnce,
 			"MachineSet ms-old is growing to 3 Machines"),
-		Entry("a MachineSet that cannot grow", func(r *rollingOut) { scale(r.old, 3); observe(r.old, 2) }, longAfter, ""),
+		Entry("a MachineSet that cannot grow", func(r *rollingOut) { scale(r.old, 3); ownertest.Observe(ctx, c, r.old, 2) }, longAfter, ""),
 		Entry("a MachineSet that was changed", func(r *rollingOut) {
 			r.old.Spec.Deletion.Order = clusterv1.OldestMachineSetDeletionOrder
 			Expect(c.Update(ctx, r.old)).To(Succeed())
@@ -194,15 +194,15 @@ func leave(machine *clusterv1.Machine) {
 
 var _ = DescribeTable("A quiet point of a KubeadmControlPlane by the health of its Machines",
 	func(prepare func(machine *clusterv1.Machine), expected string) {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
-		create(kcp)
-		observe(kcp, 3)
+		plane.Create(ctx, kcp)
+		ownertest.Observe(ctx, c, kcp, 3)
 		machine := ownertest.ControlPlaneMachine(kcp, "m")
 		updated := machine.DeepCopy()
 		prepare(updated) // what is not status
 		machine.Annotations, machine.Finalizers = updated.Annotations, updated.Finalizers
-		create(machine)
+		plane.Create(ctx, machine)
 		machine.Status.NodeRef.Name = "n"
 		for _, condition := range []string{"APIServerPodHealthy", "ControllerManagerPodHealthy", "SchedulerPodHealthy", "EtcdPodHealthy", "EtcdMemberHealthy"} {
 			conditions.Set(machine, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Test"})
@@ -238,9 +238,9 @@ var _ = DescribeTable("A quiet point of a KubeadmControlPlane by the health of i
 )
 
 var _ = It("A KubeadmControlPlane is at no quiet point while a change of its own was not acted on", func() {
-	kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
-	create(kcp)
-	observe(kcp, 3)
+	kcp := ownertest.KubeadmControlPlane(plane.NewNamespace(ctx), "cp", "c", "t")
+	plane.Create(ctx, kcp)
+	ownertest.Observe(ctx, c, kcp, 3)
 	kcp.Spec.Version = "v1.37.0"
 	Expect(c.Update(ctx, kcp)).To(Succeed())
 	Expect(notQuiet(ownersAt(atOnce), owner.ForKubeadmControlPlane(kcp))).To(Equal("KubeadmControlPlane cp was changed and has not been acted on yet"))
@@ -249,11 +249,11 @@ var _ = It("A KubeadmControlPlane is at no quiet point while a change of its own
 
 var _ = Describe("LookAgain", func() {
 	It("marks a Machine that may be healthy by now, not more often than KubeadmControlPlane looks itself", func() {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
-		create(kcp)
+		plane.Create(ctx, kcp)
 		machine := ownertest.ControlPlaneMachine(kcp, "m")
-		create(machine)
+		plane.Create(ctx, machine)
 		looked := func(at time.Duration) string {
 			GinkgoHelper()
 			Expect(capiworkaround.LookAgain(ctx, ownersAt(at), owner.ForKubeadmControlPlane(kcp))).To(Succeed())
@@ -314,25 +314,25 @@ var _ = Describe("ReturnTo", func() {
 		}, "old", "MachineSet ms-old of ElementalMachineTemplate old is half rolled out (2 of 3 Machines)"),
 		Entry("to a name that has all Machines but for one that is being deleted", func(r *rollingOut) {
 			leaving := ownertest.Machine(r.old, "leaving")
-			create(leaving)
+			plane.Create(ctx, leaving)
 			scale(r.old, 3)
-			observe(r.old, 3)
+			ownertest.Observe(ctx, c, r.old, 3)
 			leave(leaving)
 		}, "old", "MachineSet ms-old of ElementalMachineTemplate old is half rolled out (2 of 3 Machines)"),
 		Entry("to a name that has no Machines left", func(r *rollingOut) {
 			scale(r.bad, 0)
-			observe(r.bad, 0)
+			ownertest.Observe(ctx, c, r.bad, 0)
 			Expect(c.Delete(ctx, r.machine)).To(Succeed())
 		}, "bad", ""),
-		Entry("to a name that has all Machines", func(r *rollingOut) { scale(r.old, 3); observe(r.old, 3) }, "old", ""),
+		Entry("to a name that has all Machines", func(r *rollingOut) { scale(r.old, 3); ownertest.Observe(ctx, c, r.old, 3) }, "old", ""),
 	)
 
 	It("keeps a control plane from a template whose update a Machine has not ended", func() {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "good")
-		create(kcp)
+		plane.Create(ctx, kcp)
 		machine := ownertest.ControlPlaneMachine(kcp, "m")
-		create(machine, ownertest.ElementalMachine(namespace, "m", "bad", "x"))
+		plane.Create(ctx, machine, ownertest.ElementalMachine(namespace, "m", "bad", "x"))
 		owners := ownersAt(longAfter)
 		Expect(returnTo(owners, owner.ForKubeadmControlPlane(kcp), "bad")).To(BeEmpty())
 		annotate(machine, clusterv1.UpdateInProgressAnnotation, "")

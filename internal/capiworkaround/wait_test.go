@@ -47,13 +47,13 @@ var _ = DescribeTable("What a control plane waits for", func(expected string, ch
 // unhealthyMachines are Machines of a control plane whose etcd is not known to be healthy, on Nodes that are Ready.
 func unhealthyMachines(names ...string) []clusterv1.Machine {
 	GinkgoHelper()
-	kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
-	create(kcp)
+	kcp := ownertest.KubeadmControlPlane(plane.NewNamespace(ctx), "cp", "c", "t")
+	plane.Create(ctx, kcp)
 	machines := []clusterv1.Machine{}
 	for _, name := range names {
 		machine := ownertest.ControlPlaneMachine(kcp, name)
 		machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
-		create(machine)
+		plane.Create(ctx, machine)
 		fail(machine, "EtcdMemberHealthy", metav1.ConditionUnknown)
 		fail(machine, clusterv1.MachineNodeReadyCondition, metav1.ConditionTrue)
 		Expect(c.Status().Update(ctx, machine)).To(Succeed())

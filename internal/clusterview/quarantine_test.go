@@ -6,7 +6,6 @@ package clusterview_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -14,10 +13,9 @@ import (
 )
 
 var _ = It("Quarantining finds the ElementalClusters of a namespace that have a digest in quarantine, among others", func(ctx SpecContext) {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "quarantine-"}}
-	Expect(live.Create(ctx, namespace)).To(Succeed())
+	namespace := server.NewNamespace(ctx)
 	for name, digests := range map[string][]string{"a": {"sha256:1", "sha256:2"}, "b": {"sha256:2"}, "c": {}} {
-		cluster := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: name}}
+		cluster := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		for _, digest := range digests {
 			cluster.Spec.Quarantine = append(cluster.Spec.Quarantine, infrav1.QuarantinedImage{Digest: digest})
 		}
@@ -33,8 +31,8 @@ var _ = It("Quarantining finds the ElementalClusters of a namespace that have a 
 			return names, err
 		}
 	}
-	Eventually(found(namespace.Name, "sha256:2")).Should(ConsistOf("a", "b"))
-	Eventually(found(namespace.Name, "sha256:1")).Should(ConsistOf("a"))
-	Expect(found(namespace.Name, "sha256:3")()).To(BeEmpty())
+	Eventually(found(namespace, "sha256:2")).Should(ConsistOf("a", "b"))
+	Eventually(found(namespace, "sha256:1")).Should(ConsistOf("a"))
+	Expect(found(namespace, "sha256:3")()).To(BeEmpty())
 	Expect(found("elsewhere", "sha256:2")()).To(BeEmpty())
 })

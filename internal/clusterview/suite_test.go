@@ -4,7 +4,6 @@
 package clusterview_test
 
 import (
-	"context"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,23 +22,20 @@ func TestClusterView(t *testing.T) {
 }
 
 var (
-	live client.Client
+	server *apiserver.Server
+	live   client.Client
 	// cached is what a manager with the indexes has seen, and counts what is listed of it.
 	cached *apiserver.Counting
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	server := apiserver.StartForSuite()
+	server = apiserver.StartForSuite()
 	live = server.Client
-	mgr, err := server.NewManager()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	mgr := server.NewManager(clusterview.AddIndexes)
 	for _, kind := range []client.Object{&clusterv1.Machine{}, &infrav1.ElementalMachine{}, &infrav1.ElementalHost{}, &infrav1.ElementalHostUpgrade{}} {
-		_, err = mgr.GetCache().GetInformer(ctx, kind)
+		_, err := mgr.GetCache().GetInformer(ctx, kind)
 		Expect(err).NotTo(HaveOccurred())
 	}
 	cached = &apiserver.Counting{Client: mgr.GetClient()}
-	stop, err := apiserver.Run(context.Background(), mgr)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(stop)
+	server.Run(mgr)
 })

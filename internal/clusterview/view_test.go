@@ -32,9 +32,7 @@ type scene struct{ namespace string }
 
 func newScene(ctx SpecContext) *scene {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "view-"}}
-	Expect(live.Create(ctx, namespace)).To(Succeed())
-	s := &scene{namespace.Name}
+	s := &scene{server.NewNamespace(ctx)}
 	s.create(ctx, ownertest.Template(s.namespace, "t", oldImage))
 	for _, cluster := range []string{"c", "other"} {
 		md := ownertest.MachineDeployment(s.namespace, cluster, cluster, "t", 2)

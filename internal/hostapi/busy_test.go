@@ -20,10 +20,8 @@ import (
 
 var _ = Describe("A changed report", func() {
 	It("is refused, not kept waiting, while as many are being written as may be", func(ctx SpecContext) {
-		kube, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Client.Scheme()})
-		Expect(err).NotTo(HaveOccurred())
 		writes, answer := make(chan string, hostapi.MaxReportWrites), make(chan struct{})
-		submit := hostapi.Reports(interceptor.NewClient(kube, interceptor.Funcs{
+		submit := hostapi.Reports(interceptor.NewClient(plane.Client, interceptor.Funcs{
 			SubResourcePatch: func(_ context.Context, _ client.Client, _ string, object client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
 				writes <- object.GetName()
 				<-answer

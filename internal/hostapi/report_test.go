@@ -203,9 +203,7 @@ var _ = Describe("A report", func() {
 	It("is stored by an API server that takes longer than a body may", func(ctx SpecContext) {
 		slow := startAPI(func(options *hostapi.Options) {
 			options.Endpoint, options.BodyTimeout = api.Endpoint, bodyTimeout
-			direct, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})
-			Expect(err).NotTo(HaveOccurred())
-			options.Client = interceptor.NewClient(direct, interceptor.Funcs{SubResourcePatch: lateBy(2 * bodyTimeout)})
+			options.Client = interceptor.NewClient(plane.Client, interceptor.Funcs{SubResourcePatch: lateBy(2 * bodyTimeout)})
 		})
 		url := slow.Address + strings.TrimPrefix(host.url("/report"), api.Endpoint)
 		sent := request(ctx, newHTTPClient(slow), http.MethodPost, url, everything(), host.auth())

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
@@ -40,7 +39,6 @@ func TestHostAPI(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	log.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	plane = apiserver.StartForSuite()
 	api = startAPI(func(options *hostapi.Options) {

@@ -95,9 +95,7 @@ var _ = Describe("A server with few places for connections whose callers have pr
 		small = startAPI(func(options *hostapi.Options) {
 			// A body may take longer than the spec: it is not the deadline that ends what it looks at.
 			options.Endpoint, options.MaxUnproven, options.BodyTimeout = api.Endpoint, places, time.Hour
-			direct, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})
-			Expect(err).NotTo(HaveOccurred())
-			options.Client = interceptor.NewClient(direct, interceptor.Funcs{SubResourcePatch: func(
+			options.Client = interceptor.NewClient(plane.Client, interceptor.Funcs{SubResourcePatch: func(
 				ctx context.Context, to client.Client, part string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
 			) error {
 				begun <- struct{}{}

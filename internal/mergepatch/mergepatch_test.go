@@ -30,9 +30,7 @@ var _ = Describe("Store", Ordered, func() {
 	)
 	BeforeAll(func() {
 		server := apiserver.StartForSuite()
-		var err error
-		kube, err = client.NewWithWatch(server.Config, client.Options{Scheme: server.Client.Scheme()})
-		Expect(err).NotTo(HaveOccurred())
+		kube = server.Client
 		to = interceptor.NewClient(kube, interceptor.Funcs{
 			Patch: func(ctx context.Context, inner client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 				if writes = append(writes, "object"); fails != nil {

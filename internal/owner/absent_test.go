@@ -36,7 +36,7 @@ var _ = It("A kind whose CRD is not installed is asked for every few seconds onl
 	defer owner.ForgetWatchedKinds()()
 	clock, asked := clocktesting.NewFakePassiveClock(time.Now()), &uninstalled{Client: c}
 	owners := &owner.Owners{Client: asked, Live: c, Clock: clock}
-	namespace := newNamespace()
+	namespace := plane.NewNamespace(ctx)
 	for range 3 {
 		Expect(owners.List(ctx, namespace, "t")).To(BeEmpty())
 	}

@@ -18,16 +18,16 @@ import (
 )
 
 var _ = DescribeTable("DriverOf", func(kind string, replicas int32, option infrav1.UpgradeDriver, expected types.GomegaMatcher) {
-	namespace := newNamespace()
+	namespace := plane.NewNamespace(ctx)
 	cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Driver: option})
-	create(cluster, elemental)
+	plane.Create(ctx, cluster, elemental)
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "m"}, Spec: clusterv1.MachineSpec{ClusterName: "c"}}
 	switch kind {
 	case "":
 	case owner.KubeadmControlPlaneKind:
 		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
 		kcp.Spec.Replicas = ptr.To(replicas)
-		create(kcp)
+		plane.Create(ctx, kcp)
 		machine.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(kcp, controlplanev1.GroupVersion.WithKind(kind))}
 	case owner.MachineDeploymentKind:
 		machine.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}

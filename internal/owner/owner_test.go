@@ -27,7 +27,7 @@ import (
 
 var _ = DescribeTable("ReplacesInstead of a MachineDeployment",
 	func(change func(*clusterv1.MachineDeployment), expected OmegaMatcher) {
-		md := ownertest.MachineDeployment(newNamespace(), "md", "c", "t", 3)
+		md := ownertest.MachineDeployment(plane.NewNamespace(ctx), "md", "c", "t", 3)
 		change(md)
 		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForMachineDeployment(md))).To(expected)
 	},
@@ -48,7 +48,7 @@ func surge(md *clusterv1.MachineDeployment, value *intstr.IntOrString) {
 
 var _ = DescribeTable("ReplacesInstead of a KubeadmControlPlane",
 	func(change func(*controlplanev1.KubeadmControlPlane), expected OmegaMatcher) {
-		kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
+		kcp := ownertest.KubeadmControlPlane(plane.NewNamespace(ctx), "cp", "c", "t")
 		change(kcp)
 		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForKubeadmControlPlane(kcp))).To(expected)
 	},
@@ -85,17 +85,17 @@ var _ = Describe("ReplacesInstead with spec.rollout.after", func() {
 
 		By("not while only MachineSets without Machines are older")
 		r.md.Spec.Rollout.After = metav1.NewTime(r.old.CreationTimestamp.Add(longAfter))
-		observe(r.old, 0)
-		observe(r.bad, 0)
+		ownertest.Observe(ctx, c, r.old, 0)
+		ownertest.Observe(ctx, c, r.bad, 0)
 		Expect(owners.ReplacesInstead(ctx, owner.ForMachineDeployment(r.md))).To(BeEmpty())
 	})
 
 	It("names it while Machines of a control plane are older", func() {
-		kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
-		create(kcp)
+		kcp := ownertest.KubeadmControlPlane(plane.NewNamespace(ctx), "cp", "c", "t")
+		plane.Create(ctx, kcp)
 		kcp.Spec.Rollout.After = metav1.NewTime(kcp.CreationTimestamp.Add(longAfter))
 		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForKubeadmControlPlane(kcp))).To(BeEmpty())
-		create(ownertest.ControlPlaneMachine(kcp, "m"))
+		plane.Create(ctx, ownertest.ControlPlaneMachine(kcp, "m"))
 		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForKubeadmControlPlane(kcp))).To(HavePrefix("KubeadmControlPlane cp has a spec.rollout.after"))
 		kcp.Spec.Rollout.After = metav1.NewTime(kcp.CreationTimestamp.Add(-longAfter))
 		Expect(ownersAt(0).ReplacesInstead(ctx, owner.ForKubeadmControlPlane(kcp))).To(BeEmpty())
@@ -107,8 +107,8 @@ func alone(owner.Owner) error { return nil }
 
 var _ = Describe("RePoint", func() {
 	It("changes the reference and records it, once", func() {
-		md := ownertest.MachineDeployment(newNamespace(), "md", "c", "t", 3)
-		create(md)
+		md := ownertest.MachineDeployment(plane.NewNamespace(ctx), "md", "c", "t", 3)
+		plane.Create(ctx, md)
 		owners := ownersAt(0)
 		Expect(owners.RePoint(ctx, owner.ForMachineDeployment(md.DeepCopy()), "t", "t-1", alone)).To(Succeed())
 		Expect(c.Get(ctx, client.ObjectKeyFromObject(md), md)).To(Succeed())
@@ -126,8 +126,8 @@ var _ = Describe("RePoint", func() {
 	})
 
 	It("writes the changes of edit in the same patch, or nothing", func() {
-		kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
-		create(kcp)
+		kcp := ownertest.KubeadmControlPlane(plane.NewNamespace(ctx), "cp", "c", "t")
+		plane.Create(ctx, kcp)
 		owners, refused := ownersAt(0), errors.New("refused")
 		Expect(owners.RePoint(ctx, owner.ForKubeadmControlPlane(kcp), "t", "t-1", func(owner.Owner) error { return refused })).To(MatchError(refused))
 		Expect(c.Get(ctx, client.ObjectKeyFromObject(kcp), kcp)).To(Succeed())
@@ -141,8 +141,8 @@ var _ = Describe("RePoint", func() {
 	})
 
 	It("fails after a concurrent write to the owner", func() {
-		kcp := ownertest.KubeadmControlPlane(newNamespace(), "cp", "c", "t")
-		create(kcp)
+		kcp := ownertest.KubeadmControlPlane(plane.NewNamespace(ctx), "cp", "c", "t")
+		plane.Create(ctx, kcp)
 		owners := ownersAt(0)
 		owners.Client = writesFirst{c}
 		Expect(apierrors.IsConflict(owners.RePoint(ctx, owner.ForKubeadmControlPlane(kcp), "t", "t-1", alone))).To(BeTrue())
@@ -168,7 +168,7 @@ var _ = Describe("WantsOS", func() {
 	It("is what the MachineDeployment refers to, not its MachineSet", func() {
 		r := newRollingOut()
 		namespace := r.md.Namespace
-		create(ownertest.Template(namespace, "good", "good-image"))
+		plane.Create(ctx, ownertest.Template(namespace, "good", "good-image"))
 		owners := ownersAt(0)
 		_, found, err := owner.WantsOS(ctx, owners.Client, r.machine)
 		Expect(err).NotTo(HaveOccurred())
@@ -183,9 +183,9 @@ var _ = Describe("WantsOS", func() {
 		Expect(osversion.Same(want.OSVersionManagement, ownertest.OS("good-image"))).To(BeTrue())
 	})
 	It("is what the control plane refers to", func() {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
-		create(kcp, ownertest.Template(namespace, "t", "image"))
+		plane.Create(ctx, kcp, ownertest.Template(namespace, "t", "image"))
 		want, found, err := ownersAt(0).WantsOSNow(ctx, ownertest.ControlPlaneMachine(kcp, "m"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found).To(BeTrue())
@@ -221,8 +221,8 @@ func (w withoutControlPlanes) List(ctx context.Context, list client.ObjectList, 
 
 var _ = Describe("List", func() {
 	It("finds other owners if the KubeadmControlPlane CRD is not installed, and fails if that cannot be determined", func() {
-		namespace := newNamespace()
-		create(ownertest.MachineDeployment(namespace, "a", "c", "t", 1))
+		namespace := plane.NewNamespace(ctx)
+		plane.Create(ctx, ownertest.MachineDeployment(namespace, "a", "c", "t", 1))
 		owners := ownersAt(0)
 		owners.Client = withoutControlPlanes{c, &meta.NoKindMatchError{}}
 		Expect(owners.List(ctx, namespace, "t")).To(HaveLen(1))
@@ -233,18 +233,18 @@ var _ = Describe("List", func() {
 	})
 
 	It("leaves out an owner that is being deleted", func() {
-		md := ownertest.MachineDeployment(newNamespace(), "a", "c", "t", 1)
+		md := ownertest.MachineDeployment(plane.NewNamespace(ctx), "a", "c", "t", 1)
 		md.Finalizers = []string{"test.example.com/keep"}
-		create(md)
+		plane.Create(ctx, md)
 		Expect(c.Delete(ctx, md)).To(Succeed())
 		Expect(ownersAt(0).List(ctx, md.Namespace, "t")).To(BeEmpty())
 	})
 
 	It("finds owners that were pointed to a template last, and each once, and looks at no MachineDeployments of others", func() {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		pointed := ownertest.MachineDeployment(namespace, "pointed", "c", "t", 1)
 		pointed.Annotations = map[string]string{infrav1.RolloutCloneAnnotation: "t-1"}
-		create(pointed, ownertest.MachineDeployment(namespace, "other", "c", "t2", 1), ownertest.KubeadmControlPlane(namespace, "other", "c", "t2"))
+		plane.Create(ctx, pointed, ownertest.MachineDeployment(namespace, "other", "c", "t2", 1), ownertest.KubeadmControlPlane(namespace, "other", "c", "t2"))
 		counting := &apiserver.Counting{Client: c}
 		owners := ownersAt(0)
 		owners.Client = counting
@@ -256,10 +256,10 @@ var _ = Describe("List", func() {
 	})
 
 	It("finds only owners that use our templates", func() {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		foreign := ownertest.MachineDeployment(namespace, "foreign", "c", "t", 1)
 		foreign.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "other.io", Kind: "OtherMachineTemplate", Name: "t"}
-		create(foreign, ownertest.MachineDeployment(namespace, "b", "c", "t", 1), ownertest.MachineDeployment(namespace, "a", "c", "t2", 1),
+		plane.Create(ctx, foreign, ownertest.MachineDeployment(namespace, "b", "c", "t", 1), ownertest.MachineDeployment(namespace, "a", "c", "t2", 1),
 			ownertest.KubeadmControlPlane(namespace, "z", "c", "t"))
 		owners, err := ownersAt(0).List(ctx, namespace, "t", "t2")
 		Expect(err).NotTo(HaveOccurred())

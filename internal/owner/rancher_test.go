@@ -37,24 +37,24 @@ type pool struct {
 // newPool whose machine has been assigned a template by driver RancherDrain; empty if none.
 func newPool(driver infrav1.UpgradeDriver, assigned string) *pool {
 	GinkgoHelper()
-	namespace := newNamespace()
+	namespace := plane.NewNamespace(ctx)
 	cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Driver: driver})
 	cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: rancher.Group, Kind: rancher.ControlPlaneKind, Name: "c"}
 	p := &pool{cluster: cluster, md: ownertest.MachineDeployment(namespace, "md", "c", "t", 1)}
 	clone := ownertest.Template(namespace, "t-clone", imageB)
 	clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "t"}
-	create(cluster, elemental, ownertest.Template(namespace, "t", imageA), clone, ownertest.Template(namespace, "other", imageB), p.md)
+	plane.Create(ctx, cluster, elemental, ownertest.Template(namespace, "t", imageA), clone, ownertest.Template(namespace, "other", imageB), p.md)
 	p.set = ownertest.MachineSet(p.md, "ms", "t", 1)
-	create(p.set)
+	plane.Create(ctx, p.set)
 	p.machine = ownertest.Machine(p.set, "m")
 	p.machine.Labels = maps.Clone(p.set.Labels)
 	p.machine.Labels["rke.cattle.io/cluster-name"] = "c"
-	create(p.machine)
+	plane.Create(ctx, p.machine)
 	p.elemental = ownertest.ElementalMachine(namespace, "m", "t", imageA)
 	if assigned != "" {
 		p.elemental.Annotations[infrav1.DirectTemplateAnnotation] = assigned
 	}
-	create(p.elemental)
+	plane.Create(ctx, p.elemental)
 	return p
 }
 

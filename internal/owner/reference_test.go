@@ -58,7 +58,7 @@ var _ = DescribeTable("Pauses", func(expected bool, before, after *bool) {
 )
 
 var _ = DescribeTable("Unknown reports why it is unknown what an owner wants:", func(expected OmegaMatcher, prepare func(machine *clusterv1.Machine, set *clusterv1.MachineSet)) {
-	namespace := newNamespace()
+	namespace := plane.NewNamespace(ctx)
 	md := ownertest.MachineDeployment(namespace, "md", "c", "t", 1)
 	md.UID = "md"
 	set := ownertest.MachineSet(md, "ms", "t", 1)
@@ -81,7 +81,7 @@ var _ = DescribeTable("Unknown reports why it is unknown what an owner wants:", 
 	Entry("the MachineSet does not exist", Equal("MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: "+
 		"recreate it, or delete the Machine"), func(*clusterv1.Machine, *clusterv1.MachineSet) {}),
 	Entry("the MachineDeployment does not exist", Equal("MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: "+
-		"recreate it, or delete the Machine"), func(_ *clusterv1.Machine, set *clusterv1.MachineSet) { create(set) }),
+		"recreate it, or delete the Machine"), func(_ *clusterv1.Machine, set *clusterv1.MachineSet) { plane.Create(ctx, set) }),
 	Entry("the control plane does not exist", Equal("KubeadmControlPlane cp, the owner of Machine m, does not exist: "+
 		"recreate it, or delete the Machine"),
 		func(machine *clusterv1.Machine, _ *clusterv1.MachineSet) {
@@ -92,22 +92,22 @@ var _ = DescribeTable("Unknown reports why it is unknown what an owner wants:", 
 		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
 			set.OwnerReferences = nil
 			set.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "other.io", Kind: "OtherMachineTemplate", Name: "x"}
-			create(set)
+			plane.Create(ctx, set)
 		}),
 	Entry("a MachineSet names a kind of ours that is not a machine template", ContainSubstring("names ElementalClusterTemplate t of "),
 		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
 			set.OwnerReferences, set.Spec.Template.Spec.InfrastructureRef.Kind = nil, "ElementalClusterTemplate"
-			create(set)
+			plane.Create(ctx, set)
 		}),
 	Entry("a MachineSet names a kind of the same name in another group", ContainSubstring("names ElementalMachineTemplate t of other.io"),
 		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
 			set.OwnerReferences, set.Spec.Template.Spec.InfrastructureRef.APIGroup = nil, "other.io"
-			create(set)
+			plane.Create(ctx, set)
 		}),
 	Entry("a MachineSet of another owner names a template that does not exist", ContainSubstring("names ElementalMachineTemplate t in its infrastructureRef, which does not exist"),
 		func(_ *clusterv1.Machine, set *clusterv1.MachineSet) {
 			set.OwnerReferences[0].Kind = "OtherDeployment"
-			create(set)
+			plane.Create(ctx, set)
 		}),
 )
 

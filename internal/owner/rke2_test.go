@@ -22,14 +22,14 @@ import (
 
 var _ = Describe("RKE2ControlPlanes", func() {
 	DescribeTable("have a driver", Serial, func(replicas int32, option infrav1.UpgradeDriver, gates []string, expected infrav1.UpgradeDriver) {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Driver: option})
 		controlPlane := ownertest.RKE2ControlPlane(namespace, "cp", "c", "t")
 		controlPlane.Spec.Replicas = ptr.To(replicas)
-		create(cluster, elemental, controlPlane)
+		plane.Create(ctx, cluster, elemental, controlPlane)
 		if gates != nil {
 			deployment := managerWith(namespace, gates)
-			create(deployment)
+			plane.Create(ctx, deployment)
 			DeferCleanup(func() { Expect(c.Delete(ctx, deployment)).To(Succeed()) })
 		}
 		Expect(ownersAt(0).DriverOf(ctx, ownertest.RKE2Machine(controlPlane, "m"))).To(by(expected, "RKE2ControlPlane cp"))
@@ -63,11 +63,11 @@ var _ = Describe("RKE2ControlPlanes", func() {
 	)
 
 	It("are found by their template, and their Machines by their labels", func() {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		controlPlane := ownertest.RKE2ControlPlane(namespace, "cp", "c", "t")
-		create(controlPlane)
+		plane.Create(ctx, controlPlane)
 		machine := ownertest.RKE2Machine(controlPlane, "m")
-		create(machine)
+		plane.Create(ctx, machine)
 		owners, err := ownersAt(0).List(ctx, namespace, "t")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(owners).To(HaveExactElements(WithTransform(owner.Describe, Equal("RKE2ControlPlane cp"))))

@@ -28,15 +28,15 @@ type cloned struct {
 
 func newCloned(source string) *cloned {
 	GinkgoHelper()
-	namespace := newNamespace()
+	namespace := plane.NewNamespace(ctx)
 	x := &cloned{source: ownertest.Template(namespace, source, "v1"), clone: ownertest.Template(namespace, "clone", "v1")}
 	x.clone.Labels = map[string]string{infrav1.SourceTemplateLabel: rollout.LabelValue(source)}
 	x.clone.Annotations = map[string]string{infrav1.SourceTemplateLabel: source}
 	x.md = ownertest.MachineDeployment(namespace, "md", "c", "clone", 1)
 	x.md.Annotations = map[string]string{infrav1.RolloutCloneAnnotation: "clone"}
-	create(x.source, x.clone, x.md)
+	plane.Create(ctx, x.source, x.clone, x.md)
 	set := ownertest.MachineSet(x.md, "ms", "clone", 1)
-	create(set)
+	plane.Create(ctx, set)
 	x.machine = ownertest.Machine(set, "m")
 	return x
 }
@@ -102,7 +102,7 @@ var _ = Describe("What is wanted now of a Machine whose owner was pointed to a c
 		x := newCloned("t")
 		elemental := ownertest.ElementalMachine(x.md.Namespace, "m", "t", "v1")
 		elemental.Annotations[infrav1.DirectTemplateAnnotation] = "clone"
-		create(elemental)
+		plane.Create(ctx, elemental)
 		x.machine.OwnerReferences = nil
 		_, image := x.wants()
 		Expect(image).To(Equal("v1"))

@@ -27,7 +27,6 @@ import (
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // later is a manager in whose cluster the KubeadmControlPlane CRD is installed only later.
@@ -115,18 +114,15 @@ var _ = Describe("KubeadmControlPlanes", func() {
 
 	BeforeEach(func() {
 		DeferCleanup(owner.LookForControlPlanesEvery(50 * time.Millisecond))
-		kcp = ownertest.KubeadmControlPlane(newNamespace(), "cp", "c1", "t1")
-		create(kcp)
-		mgr, err := plane.NewManager()
-		Expect(err).NotTo(HaveOccurred())
+		kcp = ownertest.KubeadmControlPlane(plane.NewNamespace(ctx), "cp", "c1", "t1")
+		plane.Create(ctx, kcp)
+		mgr := plane.NewManager()
 		logs = gbytes.NewBuffer()
 		late = &later{Manager: mgr, log: funcr.New(func(_, args string) { _, _ = logs.Write([]byte(args)) }, funcr.Options{})}
 	})
 	run := func(ctx context.Context) {
 		GinkgoHelper()
-		stop, err := apiserver.Run(ctx, late.Manager)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(stop)
+		plane.Run(late.Manager)
 	}
 
 	It("wake a controller even if their provider is installed after the manager has started", func(ctx SpecContext) {

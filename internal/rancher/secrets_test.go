@@ -39,19 +39,12 @@ func addSecret(ctx context.Context, namespace, name string, labels, annotations 
 	})).To(Succeed())
 }
 
-func addNamespace(ctx context.Context) string {
-	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "rancher-"}}
-	Expect(server.Client.Create(ctx, namespace)).To(Succeed())
-	return namespace.Name
-}
-
 func of(machine string) map[string]string {
 	return map[string]string{rancher.MachineNameLabel: machine}
 }
 
 var _ = DescribeTable("The drain of a Machine is found", func(ctx SpecContext, isOneNamespace bool) {
-	namespace, other := addNamespace(ctx), addNamespace(ctx)
+	namespace, other := server.NewNamespace(ctx), server.NewNamespace(ctx)
 	addSecret(ctx, namespace, "m-machine-plan", of("m"), annotations{options: "T"})
 	addSecret(ctx, namespace, "without-drain", of("idle"), nil)
 	addSecret(ctx, namespace, "unlabelled", nil, annotations{options: "X"})

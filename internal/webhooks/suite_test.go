@@ -4,7 +4,6 @@
 package webhooks_test
 
 import (
-	"context"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -27,16 +26,9 @@ var (
 
 var _ = BeforeSuite(func() {
 	server = apiserver.StartForSuite(apiserver.KindWebhooks)
-	mgr, err := server.NewManager()
-	Expect(err).NotTo(HaveOccurred())
+	mgr := server.NewManager()
 	Expect(webhooks.SetupWithManager(mgr)).To(Succeed())
-	stop, err := apiserver.Run(context.Background(), mgr)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(stop)
+	server.Run(mgr)
 
-	person, err = server.NewPerson()
-	Expect(err).NotTo(HaveOccurred())
-
-	started := mgr.GetWebhookServer().StartedChecker()
-	Eventually(func() error { return started(nil) }).Should(Succeed())
+	person = server.NewPerson()
 })

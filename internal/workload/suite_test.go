@@ -19,6 +19,4 @@ func TestWorkload(t *testing.T) {
 // server is the management and the workload cluster.
 var server *apiserver.Server
 
-var _ = BeforeSuite(func() {
-	server = apiserver.StartForSuite()
-})
+var _ = BeforeSuite(func() { server = apiserver.StartForSuite() })

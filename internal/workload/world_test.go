@@ -50,12 +50,11 @@ func (w *world) attached(ctx context.Context) []string {
 
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "workload-"}}
-	Expect(server.Client.Create(ctx, namespace)).To(Succeed())
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name}}
+	namespace := server.NewNamespace(ctx)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	Expect(server.Client.Create(ctx, node)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(server.Client.Delete(ctx, node)).To(Succeed()) })
-	return &world{cluster: workload.New(server.Client, server.Client).With(kubevirt.Resident{}, longhorn.Resident{}), namespace: namespace.Name, node: node.Name}
+	return &world{cluster: workload.New(server.Client, server.Client).With(kubevirt.Resident{}, longhorn.Resident{}), namespace: namespace, node: node.Name}
 }
 
 func (w *world) readNode(ctx context.Context) *corev1.Node {

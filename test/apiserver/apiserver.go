@@ -15,15 +15,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/feature"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/scheme"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/capi"
@@ -35,7 +29,7 @@ type Server struct {
 	// Config with cluster administrator's permissions, without client-side throttling.
 	Config *rest.Config
 	// Client reads and writes the API server itself.
-	Client client.Client
+	Client client.WithWatch
 	// Scheme of all kinds that the server knows.
 	Scheme *runtime.Scheme
 
@@ -116,7 +110,7 @@ func start(environment *envtest.Environment, scheme *runtime.Scheme) (*Server, e
 		return nil, fmt.Errorf("starting kube-apiserver: %w", errors.Join(err, environment.Stop()))
 	}
 	restConfig.QPS = -1
-	direct, err := client.New(restConfig, client.Options{Scheme: scheme})
+	direct, err := client.NewWithWatch(restConfig, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("making client: %w", errors.Join(err, environment.Stop()))
 	}
@@ -129,49 +123,6 @@ func (s *Server) Stop() error {
 		return nil
 	}
 	return s.environment.Stop()
-}
-
-// NewManager creates a manager that serves nothing except webhooks, if they are installed.
-func (s *Server) NewManager() (manager.Manager, error) {
-	unnamed := true
-	options := manager.Options{
-		Scheme:                 s.Scheme,
-		Metrics:                metricsserver.Options{BindAddress: "0"},
-		HealthProbeBindAddress: "0",
-		Controller: config.Controller{
-			SkipNameValidation: &unnamed,
-			// The priority queue can keep a manager from stopping on a busy machine:
-			// https://github.com/kubernetes-sigs/controller-runtime/issues/3538, fixed in v0.25. It must not hide other
-			// causes of that.
-			UsePriorityQueue: ptr.To(false),
-		},
-	}
-	if install := s.environment.WebhookInstallOptions; len(install.Paths) > 0 {
-		options.WebhookServer = webhook.NewServer(webhook.Options{
-			Host: install.LocalServingHost, Port: install.LocalServingPort, CertDir: install.LocalServingCertDir,
-		})
-	}
-	mgr, err := ctrl.NewManager(s.Config, options)
-	if err != nil {
-		return nil, fmt.Errorf("making a manager: %w", err)
-	}
-	return mgr, nil
-}
-
-// Run starts a manager and waits until its cache has synced. The returned function stops the manager and waits until it
-// has stopped.
-func Run(ctx context.Context, mgr manager.Manager) (stop func() error, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	stop = func() error {
-		cancel()
-		return <-ended
-	}
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		return nil, errors.Join(errors.New("cache did not sync"), stop())
-	}
-	return stop, nil
 }
 
 // clusterAPI is Cluster API's folder in the module cache.

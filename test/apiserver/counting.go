@@ -7,10 +7,24 @@ import (
 	"context"
 	"reflect"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// Settling is long against the time that a write needs to come back as an event.
+const Settling = 500 * time.Millisecond
+
+// Rests returns a function that reports whether a value is what it was when it was last called; for Eventually.
+func Rests[T comparable](value func() T) func() bool {
+	var last *T
+	return func() bool {
+		now := value()
+		defer func() { last = &now }()
+		return last != nil && now == *last
+	}
+}
 
 // Counting is a client that counts what a controller reads: single objects, with which a reconcile begins, and those
 // that its lists scan.

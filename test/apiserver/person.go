@@ -4,8 +4,8 @@
 package apiserver
 
 import (
-	"fmt"
-
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -24,14 +24,14 @@ func (p *Person) HandleWarningHeader(_ int, _ string, text string) {
 }
 
 // NewPerson returns a Person at a Server.
-func (s *Server) NewPerson() (*Person, error) {
+func (s *Server) NewPerson() *Person {
+	GinkgoHelper()
 	person := &Person{}
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{"system:masters"}}
 	config.WarningHandler = person
 	var err error
-	if person.Client, err = client.New(config, client.Options{Scheme: s.Scheme}); err != nil {
-		return nil, fmt.Errorf("making the client of a person: %w", err)
-	}
-	return person, nil
+	person.Client, err = client.New(config, client.Options{Scheme: s.Scheme})
+	Expect(err).NotTo(HaveOccurred())
+	return person
 }

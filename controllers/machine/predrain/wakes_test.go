@@ -20,15 +20,11 @@ import (
 var _ = Describe("A Machine whose ElementalMachine gets the watch-filter label", func() {
 	It("gets the hook, without any other event", func(ctx SpecContext) {
 		w := newWorld(ctx, func(m *clusterv1.Machine) { m.Labels = map[string]string{clusterv1.ClusterNameLabel: "edge"} })
-		mgr, err := server.NewManager()
-		Expect(err).NotTo(HaveOccurred())
-		Expect(clusterview.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
+		mgr := server.NewManager(clusterview.AddIndexes)
 		reads := &apiserver.Counting{Client: mgr.GetClient()}
 		w.reconciler.Client, w.reconciler.Clusters, w.reconciler.WatchFilterValue = reads, apiserver.SilentClusters{}, "mine"
 		Expect(w.reconciler.SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
-		stop, err := apiserver.Run(ctx, mgr)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(stop)
+		server.Run(mgr)
 
 		hooked := func() bool { return w.hooked(ctx) }
 		Eventually(reads.Rests).WithPolling(300 * time.Millisecond).MustPassRepeatedly(2).Should(BeTrue())

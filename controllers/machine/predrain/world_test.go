@@ -119,10 +119,8 @@ type world struct {
 
 func newWorld(ctx context.Context, changes ...func(*clusterv1.Machine)) *world {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "predrain-"}}
-	Expect(live.Create(ctx, namespace)).To(Succeed())
 	w := &world{
-		namespace: namespace.Name, guests: &guests{present: true, attempts: map[string]bool{}},
+		namespace: server.NewNamespace(ctx), guests: &guests{present: true, attempts: map[string]bool{}},
 		clock: clocktesting.NewFakePassiveClock(time.Now()), events: events.NewFakeRecorder(100),
 	}
 	w.connector = &connector{guests: w.guests}

@@ -41,9 +41,7 @@ var _ = Describe("The gates of an upgrade", func() {
 	const name = "gates"
 
 	BeforeEach(func(ctx SpecContext) {
-		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "gates-"}}
-		Expect(server.Client.Create(ctx, made)).To(Succeed())
-		namespace = made.Name
+		namespace = server.NewNamespace(ctx)
 		Expect(server.Client.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: name, Annotations: map[string]string{infrav1.GatesAnnotation: infrav1.GatesAllowed},
 		}})).To(Succeed())

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -21,10 +23,9 @@ import (
 
 // Observe updates the status of an owner or MachineSet as its controller does after reconciling it: observedGeneration,
 // the numbers of Machines and, for a MachineDeployment, the condition Paused.
-func Observe(ctx context.Context, c client.Client, object client.Object, machines int32) error {
-	if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-		return err
-	}
+func Observe(ctx context.Context, c client.Client, object client.Object, machines int32) {
+	GinkgoHelper()
+	Expect(c.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
 	switch kind := object.(type) {
 	case *clusterv1.MachineDeployment:
 		kind.Status.ObservedGeneration, kind.Status.Replicas = kind.Generation, ptr.To(machines)
@@ -36,9 +37,9 @@ func Observe(ctx context.Context, c client.Client, object client.Object, machine
 	case *rke2.ControlPlane:
 		kind.Status.ObservedGeneration = kind.Generation
 	default:
-		return fmt.Errorf("%T is no owner", object)
+		Fail(fmt.Sprintf("%T is no owner", object))
 	}
-	return c.Status().Update(ctx, object)
+	Expect(c.Status().Update(ctx, object)).To(Succeed())
 }
 
 // AnswerPause does what the MachineDeployment controller does first after a change of the paused annotation: it

@@ -56,11 +56,11 @@ var _ = Describe("The guard, when the reference of a control plane of another ki
 
 	DescribeTable("denies what would replace Machines, and nothing else",
 		func(policy infrav1.ReplacementPolicy, before, after map[string]any, isDenied bool) {
-			namespace := newNamespace()
+			namespace := plane.NewNamespace(ctx)
 			cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Replacement: policy})
 			controlPlane := otherControlPlane(namespace, before)
-			create(cluster, elemental, controlPlane)
-			create(machineOf(controlPlane))
+			plane.Create(ctx, cluster, elemental, controlPlane)
+			plane.Create(ctx, machineOf(controlPlane))
 			changed := controlPlane.DeepCopy()
 			Expect(unstructured.SetNestedMap(changed.Object, after, "spec", "machineTemplate")).To(Succeed())
 			err := c.Patch(ctx, changed, client.MergeFrom(controlPlane))
@@ -81,23 +81,23 @@ var _ = Describe("The guard, when the reference of a control plane of another ki
 	)
 
 	It("permits it while there is no Cluster, and so no Machine", func() {
-		controlPlane := otherControlPlane(newNamespace(), v1beta2(ours, "a"))
-		create(controlPlane)
+		controlPlane := otherControlPlane(plane.NewNamespace(ctx), v1beta2(ours, "a"))
+		plane.Create(ctx, controlPlane)
 		changed := controlPlane.DeepCopy()
 		Expect(unstructured.SetNestedField(changed.Object, "b", "spec", "machineTemplate", "spec", "infrastructureRef", "name")).To(Succeed())
 		Expect(c.Patch(ctx, changed, client.MergeFrom(controlPlane))).To(Succeed())
 	})
 
 	DescribeTable("finds the reference of former versions", func(field string) {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{})
 		controlPlane := otherControlPlane(namespace, nil)
 		named := func(template string) map[string]any {
 			return map[string]any{"apiVersion": infrav1.GroupVersion.String(), "kind": ours, "name": template}
 		}
 		Expect(unstructured.SetNestedMap(controlPlane.Object, named("a"), "spec", field)).To(Succeed())
-		create(cluster, elemental, controlPlane)
-		create(machineOf(controlPlane))
+		plane.Create(ctx, cluster, elemental, controlPlane)
+		plane.Create(ctx, machineOf(controlPlane))
 		changed := controlPlane.DeepCopy()
 		Expect(unstructured.SetNestedMap(changed.Object, named("b"), "spec", field)).To(Succeed())
 		Expect(c.Patch(ctx, changed, client.MergeFrom(controlPlane))).To(beDenied("would be replaced and their hosts reset"))
@@ -107,27 +107,27 @@ var _ = Describe("The guard, when the reference of a control plane of another ki
 	)
 
 	It("permits it for one that belongs to no Cluster yet", func() {
-		controlPlane := otherControlPlane(newNamespace(), v1beta2(ours, "a"))
+		controlPlane := otherControlPlane(plane.NewNamespace(ctx), v1beta2(ours, "a"))
 		controlPlane.SetLabels(nil)
-		create(controlPlane)
+		plane.Create(ctx, controlPlane)
 		changed := controlPlane.DeepCopy()
 		Expect(unstructured.SetNestedField(changed.Object, "b", "spec", "machineTemplate", "spec", "infrastructureRef", "name")).To(Succeed())
 		Expect(c.Patch(ctx, changed, client.MergeFrom(controlPlane))).To(Succeed())
 	})
 
 	It("permits it for one that has made no Machine, and says how a topology keeps the reference of one that has", func() {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{})
 		controlPlane := otherControlPlane(namespace, v1beta2(ours, "misspelt"))
 		controlPlane.SetLabels(map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.ClusterTopologyOwnedLabel: ""})
-		create(cluster, elemental, controlPlane)
+		plane.Create(ctx, cluster, elemental, controlPlane)
 		pointTo := func(name string) error {
 			changed := controlPlane.DeepCopy()
 			Expect(unstructured.SetNestedField(changed.Object, name, "spec", "machineTemplate", "spec", "infrastructureRef", "name")).To(Succeed())
 			return c.Patch(ctx, changed, client.MergeFrom(controlPlane))
 		}
 		Expect(pointTo("right")).To(Succeed())
-		create(machineOf(controlPlane))
+		plane.Create(ctx, machineOf(controlPlane))
 		Expect(pointTo("another")).To(beDenied("set the former image in spec.topology.controlPlane.variables.overrides of the Cluster"))
 	})
 })

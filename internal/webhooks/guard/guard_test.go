@@ -29,10 +29,10 @@ func newPool() *pool {
 
 func newPoolWith(options infrav1.NodeUpgradeOption) *pool {
 	GinkgoHelper()
-	p := &pool{md: ownertest.MachineDeployment(newNamespace(), "md", "c", "old", 3), on: map[string]*clusterv1.MachineSet{}}
+	p := &pool{md: ownertest.MachineDeployment(plane.NewNamespace(ctx), "md", "c", "old", 3), on: map[string]*clusterv1.MachineSet{}}
 	cluster, elemental := ownertest.Cluster(p.md.Namespace, "c", options)
-	create(cluster, elemental, p.md)
-	observe(p.md, 3)
+	plane.Create(ctx, cluster, elemental, p.md)
+	ownertest.Observe(ctx, c, p.md, 3)
 	p.has("old", 3, 3)
 	return p
 }
@@ -43,13 +43,13 @@ func (p *pool) has(template string, wanted, present int32) {
 	set := p.on[template]
 	if set == nil {
 		set = ownertest.MachineSet(p.md, "ms-"+template, template, wanted)
-		create(set)
+		plane.Create(ctx, set)
 		p.on[template] = set
 	} else if ptr.Deref(set.Spec.Replicas, 0) != wanted {
 		set.Spec.Replicas = ptr.To(wanted)
 		Expect(c.Update(ctx, set)).To(Succeed())
 	}
-	observe(set, present)
+	ownertest.Observe(ctx, c, set, present)
 }
 
 // goTo changes the reference, as a person or a GitOps tool does.
@@ -67,7 +67,7 @@ func (p *pool) goTo(template string) error {
 func (p *pool) updating(template string) *clusterv1.Machine {
 	GinkgoHelper()
 	machine := ownertest.Machine(p.on[template], "m")
-	create(machine)
+	plane.Create(ctx, machine)
 	annotate(machine, clusterv1.UpdateInProgressAnnotation)
 	return machine
 }
@@ -93,7 +93,7 @@ var _ = Describe("The guard", func() {
 		Expect(p.goTo("good")).To(beDenied("MachineDeployment md was changed and has not been acted on yet", "Retry"))
 
 		By("while the old MachineSet is scaled down already")
-		observe(p.md, 3)
+		ownertest.Observe(ctx, c, p.md, 3)
 		p.has("bad", 0, 0)
 		p.has("old", 2, 3)
 		Expect(p.goTo("good")).To(beDenied("MachineSet ms-old has 3 Machines and is to have 2"))
@@ -102,21 +102,21 @@ var _ = Describe("The guard", func() {
 		p.has("old", 2, 2)
 		p.has("bad", 1, 1)
 		machine := ownertest.Machine(p.on["bad"], "moved")
-		create(machine)
+		plane.Create(ctx, machine)
 		annotate(machine, clusterv1.PendingAcknowledgeMoveAnnotation)
 		Expect(p.goTo("good")).To(beDenied("Machine moved is being moved to another MachineSet"))
 	})
 
 	It("permits fix-forward to a fresh name while a Machine is being updated, and denies the return to the bad one (finding 7a)", func() {
 		Expect(p.goTo("bad")).To(Succeed())
-		observe(p.md, 3)
+		ownertest.Observe(ctx, c, p.md, 3)
 		p.has("old", 2, 2)
 		p.has("bad", 1, 1)
 		p.updating("bad")
 		Expect(p.goTo("good")).To(Succeed())
 
 		By("Cluster API wants to take the updated Machine from the bad MachineSet")
-		observe(p.md, 3)
+		ownertest.Observe(ctx, c, p.md, 3)
 		p.has("good", 0, 0)
 		p.has("bad", 0, 1)
 		Expect(p.goTo("bad")).To(beDenied("MachineSet ms-bad has 1 Machines and is to have 0", "Updating condition"))
@@ -124,7 +124,7 @@ var _ = Describe("The guard", func() {
 
 	It("permits to take a rollout back while a Machine is being updated, and denies it in between Machines", func() {
 		Expect(p.goTo("bad")).To(Succeed())
-		observe(p.md, 3)
+		ownertest.Observe(ctx, c, p.md, 3)
 		p.has("old", 2, 2)
 		p.has("bad", 1, 1)
 		Expect(p.goTo("old")).To(beDenied("MachineSet ms-old of ElementalMachineTemplate old is half rolled out (2 of 3 Machines)", "under a name that was not used before"))
@@ -134,7 +134,7 @@ var _ = Describe("The guard", func() {
 
 	It("denies fix-forward to a fresh name in between two Machines, too", func() {
 		Expect(p.goTo("bad")).To(Succeed())
-		observe(p.md, 3)
+		ownertest.Observe(ctx, c, p.md, 3)
 		p.has("old", 2, 2)
 		p.has("bad", 1, 1)
 		Expect(p.goTo("good")).To(beDenied(
@@ -159,12 +159,12 @@ var _ = Describe("The guard", func() {
 		}
 		again := func() {
 			Expect(pause(false)).To(Succeed())
-			observe(p.md, 3)
+			ownertest.Observe(ctx, c, p.md, 3)
 		}
 		Expect(pause(true)).To(Succeed(), "at rest")
 		again()
 		Expect(p.goTo("bad")).To(Succeed())
-		observe(p.md, 3)
+		ownertest.Observe(ctx, c, p.md, 3)
 		p.has("bad", 0, 0)
 		Expect(pause(true)).To(beDenied("spec.paused cannot be set now: MachineDeployment md is in the middle of a rollout", "Retry in a few seconds"))
 		p.has("old", 2, 3)
@@ -190,9 +190,9 @@ var _ = Describe("The guard", func() {
 	})
 
 	It("leaves other providers alone", func() {
-		md := ownertest.MachineDeployment(newNamespace(), "md", "c", "a", 1)
+		md := ownertest.MachineDeployment(plane.NewNamespace(ctx), "md", "c", "a", 1)
 		md.Spec.Template.Spec.InfrastructureRef.Kind = "OtherMachineTemplate"
-		create(md)
+		plane.Create(ctx, md)
 		for _, name := range []string{"b", "c"} {
 			base := md.DeepCopy()
 			md.Spec.Template.Spec.InfrastructureRef.Name = name
@@ -208,12 +208,12 @@ var _ = Describe("The guard", func() {
 	})
 
 	It("keeps a control plane from the template of an update that has not ended", func() {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "good")
-		create(kcp)
-		observe(kcp, 3)
+		plane.Create(ctx, kcp)
+		ownertest.Observe(ctx, c, kcp, 3)
 		machine := ownertest.ControlPlaneMachine(kcp, "m")
-		create(machine, ownertest.ElementalMachine(namespace, "m", "bad", "x"))
+		plane.Create(ctx, machine, ownertest.ElementalMachine(namespace, "m", "bad", "x"))
 		annotate(machine, clusterv1.UpdateInProgressAnnotation)
 		base := kcp.DeepCopy()
 		changed := kcp.DeepCopy()

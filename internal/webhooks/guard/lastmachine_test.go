@@ -35,7 +35,7 @@ var _ = Describe("The guard, when a controller deletes a control plane Machine",
 	withNode := func(name string) *clusterv1.Machine {
 		GinkgoHelper()
 		machine := ownertest.ControlPlaneMachine(kcp, name)
-		create(machine)
+		plane.Create(ctx, machine)
 		before := machine.DeepCopy()
 		machine.Status.NodeRef.Name = "node-" + name
 		Expect(c.Status().Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
@@ -43,11 +43,11 @@ var _ = Describe("The guard, when a controller deletes a control plane Machine",
 	}
 	begin := func(options infrav1.NodeUpgradeOption) {
 		GinkgoHelper()
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		var elemental *infrav1.ElementalCluster
 		cluster, elemental = ownertest.Cluster(namespace, "c", options)
 		kcp = ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
-		create(cluster, elemental, kcp)
+		plane.Create(ctx, cluster, elemental, kcp)
 		first = withNode("first")
 	}
 	keep := func(object client.Object) {
@@ -64,7 +64,7 @@ var _ = Describe("The guard, when a controller deletes a control plane Machine",
 			"replacement: Allow in spec.nodeUpgradeOption of ElementalCluster c", "delete it yourself"))
 
 		By("one beside it that has no Node yet, and one that is being deleted, which do not count")
-		create(ownertest.ControlPlaneMachine(kcp, "second"))
+		plane.Create(ctx, ownertest.ControlPlaneMachine(kcp, "second"))
 		keep(withNode("third"))
 		Expect(asController().Delete(ctx, first)).To(beDenied("the last control plane Machine"))
 

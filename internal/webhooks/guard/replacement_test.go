@@ -25,9 +25,9 @@ var _ = Describe("The guard, when a reference is changed by hand", func() {
 	})
 
 	It("permits it while there is no Cluster, and so no Machine", func() {
-		md := ownertest.MachineDeployment(newNamespace(), "md", "c", "old", 3)
-		create(md)
-		observe(md, 0)
+		md := ownertest.MachineDeployment(plane.NewNamespace(ctx), "md", "c", "old", 3)
+		plane.Create(ctx, md)
+		ownertest.Observe(ctx, c, md, 0)
 		Expect((&pool{md: md}).goTo("new")).To(Succeed())
 	})
 })
@@ -51,7 +51,7 @@ var _ = Describe("The guard, when the topology controller changes a reference", 
 		p := newTopologyPool(infrav1.NodeUpgradeOption{})
 		p.md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(1))
 		Expect(c.Update(ctx, p.md)).To(Succeed())
-		observe(p.md, 3)
+		ownertest.Observe(ctx, c, p.md, 3)
 		Expect(p.goTo("new")).To(beDenied("MachineDeployment md has spec.rollout.strategy.rollingUpdate.maxSurge 1: set maxSurge 0"))
 		base := p.md.DeepCopy()
 		p.md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(0))
@@ -82,16 +82,16 @@ var _ = Describe("The guard, when the topology controller changes a reference", 
 var _ = Describe("The guard, when a control plane is pointed to a template", func() {
 	// The rule that the provider ID is set once is the CRD's, and as good as any webhook's or policy's.
 	It("denies what the API server would not let its Machines have, of which KubeadmControlPlane would delete them", func() {
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{})
 		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "good")
-		create(cluster, elemental, kcp)
-		observe(kcp, 3)
+		plane.Create(ctx, cluster, elemental, kcp)
+		ownertest.Observe(ctx, c, kcp, 3)
 		machine := ownertest.ElementalMachine(namespace, "m", "good", "x")
 		machine.Spec.ProviderID = "elemental://" + namespace + "/h1"
 		other := ownertest.Template(namespace, "other", "x")
 		other.Spec.Template.Spec.ProviderID = "elemental://" + namespace + "/h2"
-		create(ownertest.ControlPlaneMachine(kcp, "m"), machine, other, ownertest.Template(namespace, "better", "x"))
+		plane.Create(ctx, ownertest.ControlPlaneMachine(kcp, "m"), machine, other, ownertest.Template(namespace, "better", "x"))
 
 		pointTo := func(template string) error {
 			changed := kcp.DeepCopy()

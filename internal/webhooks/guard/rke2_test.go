@@ -18,12 +18,12 @@ import (
 var _ = Describe("The guard, when the reference of an RKE2ControlPlane is changed", func() {
 	begin := func(replicas int32, options infrav1.NodeUpgradeOption) *rke2.ControlPlane {
 		GinkgoHelper()
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		cluster, elemental := ownertest.Cluster(namespace, "c", options)
 		of := ownertest.RKE2ControlPlane(namespace, "cp", "c", "good")
 		of.Spec.Replicas = ptr.To(replicas)
-		create(cluster, elemental, of)
-		observe(of, replicas)
+		plane.Create(ctx, cluster, elemental, of)
+		ownertest.Observe(ctx, c, of, replicas)
 		return of
 	}
 	pointTo := func(of *rke2.ControlPlane, template string) error {
@@ -40,7 +40,7 @@ var _ = Describe("The guard, when the reference of an RKE2ControlPlane is change
 
 	It("permits it where replacement is allowed, in whatever version it is written", func() {
 		of := begin(3, infrav1.NodeUpgradeOption{Replacement: infrav1.ReplacementAllow})
-		create(ownertest.RKE2Machine(of, "m"))
+		plane.Create(ctx, ownertest.RKE2Machine(of, "m"))
 		old := &unstructured.Unstructured{}
 		old.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta1")
 		old.SetKind(rke2.ControlPlaneKind)

@@ -28,10 +28,10 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 	)
 	begin := func(driver infrav1.UpgradeDriver, phase infrav1.UpgradePhase, edit func(*infrav1.UpgradeSlot)) {
 		GinkgoHelper()
-		namespace := newNamespace()
+		namespace := plane.NewNamespace(ctx)
 		cluster, cp := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{})
 		elemental, kcp = cp, ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
-		create(cluster, elemental, kcp)
+		plane.Create(ctx, cluster, elemental, kcp)
 		machine = ownertest.ControlPlaneMachine(kcp, "m")
 		attempt = &infrav1.ElementalHostUpgrade{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "up"},
@@ -40,7 +40,7 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 				ImageURI: "oci://x", OSVersionManagement: ownertest.OS("oci://x"),
 			},
 		}
-		create(machine, attempt)
+		plane.Create(ctx, machine, attempt)
 		attempt.Status.Phase = phase
 		Expect(c.Status().Update(ctx, attempt)).To(Succeed())
 		slot := infrav1.UpgradeSlot{Attempt: attempts.ID(attempt), Upgrade: attempt.Name, ControlPlane: true}
@@ -66,7 +66,7 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 	It("lets it pass for another control plane of the Cluster, and of one that rolls out a change already", func() {
 		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, asItIs)
 		others := ownertest.KubeadmControlPlane(kcp.Namespace, "others", "c", "t")
-		create(others)
+		plane.Create(ctx, others)
 		changed := others.DeepCopy()
 		raise(changed)
 		Expect(c.Patch(ctx, changed, client.MergeFrom(others))).To(Succeed())
@@ -81,7 +81,7 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 	It("denies it for a control plane of any kind", func() {
 		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, asItIs)
 		of := ownertest.RKE2ControlPlane(kcp.Namespace, "rke2", "c", "t")
-		create(of)
+		plane.Create(ctx, of)
 		before := machine.DeepCopy()
 		machine.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(of, rke2.GroupVersion.WithKind(rke2.ControlPlaneKind))}
 		Expect(c.Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())

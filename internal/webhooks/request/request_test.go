@@ -30,9 +30,7 @@ type world struct{ namespace string }
 
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "request-"}}
-	Expect(live.Create(ctx, namespace)).To(Succeed())
-	w := &world{namespace: namespace.Name}
+	w := &world{namespace: server.NewNamespace(ctx)}
 	connector.err, connector.hangs, person.Warnings = nil, false, nil
 	DeferCleanup(func(ctx SpecContext) { Expect(live.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed()) })
 	Expect(live.Create(ctx, &infrav1.ElementalCluster{ObjectMeta: w.meta(cluster)})).To(Succeed())

@@ -27,6 +27,7 @@ func TestRequest(t *testing.T) {
 }
 
 var (
+	server *apiserver.Server
 	// live reads and writes the API server, which is management and workload cluster in one.
 	live client.Client
 	// person is somebody who may do everything, and is told warnings.
@@ -50,10 +51,9 @@ func (s *switchable) Connect(ctx context.Context, _ client.ObjectKey) (*workload
 }
 
 var _ = BeforeSuite(func() {
-	server := apiserver.StartForSuite(apiserver.PreflightWebhooks)
+	server = apiserver.StartForSuite(apiserver.PreflightWebhooks)
 	live = apiserver.NewIndexed(server.Client, clusterview.AddIndexes)
-	mgr, err := server.NewManager()
-	Expect(err).NotTo(HaveOccurred())
+	mgr := server.NewManager()
 	connector = &switchable{}
 	validator := &request.Validator{
 		Owners: &owner.Owners{Client: live, Live: live, Clock: clock.RealClock{}}, Client: live,
@@ -61,12 +61,6 @@ var _ = BeforeSuite(func() {
 	}
 	Expect(validator.SetupWithManager(mgr)).To(Succeed())
 	Expect((&request.UpgradeValidator{Templates: validator}).SetupWithManager(mgr)).To(Succeed())
-	stop, err := apiserver.Run(context.Background(), mgr)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(stop)
-
-	person, err = server.NewPerson()
-	Expect(err).NotTo(HaveOccurred())
-	started := mgr.GetWebhookServer().StartedChecker()
-	Eventually(func() error { return started(nil) }).Should(Succeed())
+	server.Run(mgr)
+	person = server.NewPerson()
 })

@@ -18,6 +18,4 @@ func TestDrainwatch(t *testing.T) {
 
 var server *apiserver.Server
 
-var _ = BeforeSuite(func() {
-	server = apiserver.StartForSuite()
-})
+var _ = BeforeSuite(func() { server = apiserver.StartForSuite() })

@@ -39,9 +39,7 @@ var _ = Describe("A Node that is drained", func() {
 	)
 
 	BeforeEach(func(ctx SpecContext) {
-		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "drain-"}}
-		Expect(server.Client.Create(ctx, made)).To(Succeed())
-		namespace = made.Name
+		namespace = server.NewNamespace(ctx)
 		before = gleak.Goroutines()
 		queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 		DeferCleanup(queue.ShutDown)

@@ -143,10 +143,8 @@ var _ = Describe("An evacuation", func() {
 	It("tells virtual machines of one name by their namespaces", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.add(ctx, "a")
-		another := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "vms-"}}
-		Expect(live.Create(ctx, another)).To(Succeed())
 		other := *w
-		other.namespace = another.Name
+		other.namespace = server.NewNamespace(ctx)
 		DeferCleanup(other.clear)
 		other.add(ctx, "a")
 		w.answers = func(dryRun bool, pod client.Object) error {

@@ -27,8 +27,6 @@ var (
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	server = apiserver.StartForSuite()
-	var err error
-	live, err = client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
-	Expect(err).NotTo(HaveOccurred())
+	live = server.Client
 	Expect(kinds.Install(ctx, live)).To(Succeed())
 })

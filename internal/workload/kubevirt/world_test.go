@@ -57,9 +57,7 @@ type world struct {
 
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "vms-"}}
-	Expect(live.Create(ctx, namespace)).To(Succeed())
-	w := &world{namespace: namespace.Name, policy: infrav1.VMPolicyBlock, calls: map[string]int{}, observed: &observed.Changes{}}
+	w := &world{namespace: server.NewNamespace(ctx), policy: infrav1.VMPolicyBlock, calls: map[string]int{}, observed: &observed.Changes{}}
 	w.answers = w.markAndRefuse
 	w.client = w.wrap(live)
 	addNode(ctx, nodeOne)

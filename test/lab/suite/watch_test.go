@@ -40,10 +40,8 @@ var _ = Describe("What is watched", func() {
 	watched := []client.ListOption{client.InNamespace(namespace), client.HasLabels{"watched"}}
 
 	BeforeEach(func(ctx SpecContext) {
-		direct, err := client.NewWithWatch(server.Config, client.Options{})
-		Expect(err).NotTo(HaveOccurred())
 		watches, seen = make(chan watch.Interface, 10), make(chan string, 10)
-		kube = interceptor.NewClient(direct, interceptor.Funcs{
+		kube = interceptor.NewClient(server.Client, interceptor.Funcs{
 			Watch: func(ctx context.Context, next client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
 				began, err := next.Watch(ctx, list, options...)
 				watches <- began

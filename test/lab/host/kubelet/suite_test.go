@@ -14,9 +14,7 @@ import (
 
 var server *apiserver.Server
 
-var _ = BeforeSuite(func() {
-	server = apiserver.StartForSuite()
-})
+var _ = BeforeSuite(func() { server = apiserver.StartForSuite() })
 
 func TestKubelet(t *testing.T) {
 	specs.Run(t, "Kubelet stand-in")
