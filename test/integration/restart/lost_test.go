@@ -38,7 +38,7 @@ var _ = Describe("A host that loses its power", func() {
 			Expect(u.host.PowerOff(ctx)).To(Succeed())
 			goOn()
 			u.boots++
-			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeHostLost))
+			Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeHostLost))
 			attempt, err := u.attempt(ctx)
 			Expect(err).NotTo(HaveOccurred())
 			lost := scenario.Marks{
@@ -46,16 +46,16 @@ var _ = Describe("A host that loses its power", func() {
 				Label: infrav1.InPlaceUpgradePending,
 			}
 			Expect(u.marks(ctx)).To(Equal(lost), "health checks may decide, and nothing else is given up")
-			Eventually(u.machineSays, patience, look).WithContext(ctx).Should(ContainSubstring("HostLost: ElementalHost " + u.host.Name() + " has not come back"))
+			Eventually(u.machineSays).WithContext(ctx).Should(ContainSubstring("HostLost: ElementalHost " + u.host.Name() + " has not come back"))
 			if release {
 				u.set(ctx, "release")
 				lost.Slots = 0
-				Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(lost))
+				Eventually(u.marks).WithContext(ctx).Should(Equal(lost))
 			}
 
 			Expect(u.host.PowerOn(ctx)).To(Succeed())
-			Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", end))
-			Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(scenario.Marks{}))
+			Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Phase", end))
+			Eventually(u.marks).WithContext(ctx).Should(Equal(scenario.Marks{}))
 			finished, killed := suite.Writes(u.host, u.began)
 			Expect([]int{finished, killed}).To(Equal([]int{1, 1}), "the write that lost its power was repeated once")
 
@@ -77,7 +77,7 @@ var _ = Describe("A host that loses its power", func() {
 		goOn := u.startUntil(ctx, rebooting)
 		Expect(u.host.PowerOff(ctx)).To(Succeed())
 		goOn()
-		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeHostLost))
+		Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeHostLost))
 		Expect(u.host.PowerOn(ctx)).To(Succeed())
 		u.expectSucceeded(ctx)
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
@@ -89,7 +89,7 @@ var _ = Describe("A host that loses its power", func() {
 		goOn := u.startUntil(ctx, applying)
 		Expect(u.host.PowerOff(ctx)).To(Succeed())
 		goOn()
-		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeHostLost))
+		Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeHostLost))
 		suite.DeleteMachine(ctx, cluster)
 		suite.ExpectReplaced(ctx, cluster, u.before, u.wanted)
 

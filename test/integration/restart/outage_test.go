@@ -31,7 +31,7 @@ var _ = Describe("An API server that is down", func() {
 		theLab.Management.APIServer.Kill()
 		goOn()
 		expectAlive(theLab.Provider.Process.Exited())
-		Eventually(u.reboots, patience, look).Should(Equal(1))
+		Eventually(u.reboots).Should(Equal(1))
 		Expect(theLab.Management.RestartAPIServer(ctx)).To(Succeed())
 		u.expectSucceeded(ctx)
 		u.expectAttempts(ctx, infrav1.UpgradeSucceeded)
@@ -55,11 +55,11 @@ var _ = Describe("An API server that is down", func() {
 		u := newUpgrade(ctx, image.OS{})
 		release := u.startUntil(ctx, draining)
 		theLab.Workload.APIServer.Kill()
-		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Message",
+		Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Message",
 			ContainSubstring("cannot reach workload cluster demo: ")))
 		expectAlive(theLab.Provider.Process.Exited())
 		Expect(theLab.Workload.RestartAPIServer(ctx)).To(Succeed())
-		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Step", "Drain"))
+		Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Step", "Drain"))
 		u.expectUntouched()
 		release()
 		u.expectSucceeded(ctx)
@@ -87,7 +87,7 @@ func holdDrain(ctx context.Context) (release func()) {
 	Eventually(func(ctx context.Context) (int32, error) {
 		err := theLab.WorkloadKube.Get(ctx, client.ObjectKeyFromObject(budget), budget)
 		return budget.Status.ExpectedPods, err
-	}, patience, look).WithContext(ctx).Should(BeEquivalentTo(2), "the budget counts")
+	}).WithContext(ctx).Should(BeEquivalentTo(2), "the budget counts")
 	release = func() {
 		GinkgoHelper()
 		Expect(client.IgnoreNotFound(theLab.WorkloadKube.Delete(context.Background(), budget))).To(Succeed())
@@ -111,7 +111,7 @@ func expectMachineSetsSeen(ctx context.Context) {
 		seen := &clusterv1.MachineSet{}
 		err := theLab.Kube.Get(ctx, client.ObjectKeyFromObject(set), seen)
 		return seen.Status.ObservedGeneration, err
-	}, patience, look).WithContext(ctx).Should(BeNumerically(">=", set.Generation), "Cluster API sees MachineSets again")
+	}).WithContext(ctx).Should(BeNumerically(">=", set.Generation), "Cluster API sees MachineSets again")
 }
 
 // currentMachineSet is the one that has the Machine.

@@ -33,7 +33,7 @@ var _ = Describe("A node that waits for a person", func() {
 
 		theLab.Provider.Process.Kill()
 		restartManager(ctx)
-		Consistently(u.marks, calm, look).WithContext(ctx).Should(Equal(paused))
+		Consistently(u.marks, calm).WithContext(ctx).Should(Equal(paused))
 
 		come := cordoned.watch(ctx, u.wanted)
 		resume(ctx, u)

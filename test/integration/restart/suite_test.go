@@ -39,6 +39,7 @@ func TestRestart(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	theLab = suite.StartLab(ctx, lab.Options{})
+	SetDefaultEventuallyPollingInterval(look)
 	cluster = suite.NewCluster(ctx, theLab, scenario.Options{Workers: 1, Spare: 1})
 	suite.AddNode(ctx, cluster)
 	Expect(theLab.WorkloadKube.Create(ctx, suite.Web(webPods))).To(Succeed())

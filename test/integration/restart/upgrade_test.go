@@ -36,7 +36,7 @@ func newUpgrade(ctx context.Context, os image.OS) *upgrade {
 	identities, err := cluster.Identities(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(identities).To(HaveLen(1))
-	Eventually(suite.WebOn, patience, look).WithContext(ctx).WithArguments(theLab, identities[0].Node).Should(Equal(webPods), "there is something to drain")
+	Eventually(suite.WebOn).WithContext(ctx).WithArguments(theLab, identities[0].Node).Should(Equal(webPods), "there is something to drain")
 	host := theLab.Host(identities[0].Node)
 	return &upgrade{
 		wanted: suite.Push(ctx, cluster, os), began: time.Now(), before: identities[0], host: host, boots: len(host.Boots()),
@@ -134,7 +134,7 @@ func (u *upgrade) where(ctx context.Context) string {
 func (u *upgrade) expectSucceeded(ctx context.Context) {
 	GinkgoHelper()
 	Expect(cluster.AwaitImage(ctx, u.wanted)).To(Succeed())
-	Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(scenario.Clean))
+	Eventually(u.marks).WithContext(ctx).Should(Equal(scenario.Clean))
 	identities, err := cluster.Identities(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(identities).To(ConsistOf(u.before), "Machine, Node and provider ID are the same")

@@ -22,7 +22,7 @@ var _ = Describe("An attempt that a person", func() {
 		u.expectSucceeded(ctx)
 		// One that the host had begun is deleted when it has ended; it is not recreated, because the host
 		// runs the image then.
-		Eventually(u.phases, patience, look).WithContext(ctx).Should(Or(BeEmpty(), ConsistOf(infrav1.UpgradeSucceeded)))
+		Eventually(u.phases).WithContext(ctx).Should(Or(BeEmpty(), ConsistOf(infrav1.UpgradeSucceeded)))
 	},
 		Entry("in Drain", draining),
 		Entry("in Trigger", triggered),
@@ -33,9 +33,9 @@ var _ = Describe("An attempt that a person", func() {
 		u := newUpgrade(ctx, image.OS{})
 		release := u.startUntil(ctx, at)
 		u.set(ctx, "cancel")
-		Eventually(u.attempt, patience, look).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeAborted))
-		Eventually(u.marks, patience, look).WithContext(ctx).Should(Equal(scenario.Marks{}))
-		Eventually(u.machineSays, patience, look).WithContext(ctx).Should(ContainSubstring("Aborted: aborted by spec.cancel"))
+		Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeAborted))
+		Eventually(u.marks).WithContext(ctx).Should(Equal(scenario.Marks{}))
+		Eventually(u.machineSays).WithContext(ctx).Should(ContainSubstring("Aborted: aborted by spec.cancel"))
 		u.expectUntouched()
 
 		release()
@@ -53,7 +53,7 @@ var _ = Describe("An attempt that a person", func() {
 		goOn()
 		suite.ExpectReplaced(ctx, cluster, u.before, u.wanted)
 		suite.ExpectOneServes(ctx, cluster)
-		Eventually(cluster.Nodes, patience, look).WithContext(ctx).Should(HaveLen(2), "the Node of the former Machine is gone")
+		Eventually(cluster.Nodes).WithContext(ctx).Should(HaveLen(2), "the Node of the former Machine is gone")
 		finished, _ := suite.Writes(u.host, u.began)
 		Expect(finished).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")
 	},

@@ -27,7 +27,7 @@ var _ = Describe("A workload cluster that is down", func() {
 		u := start(ctx, small, draining)
 		theLab.Workload.APIServer.Kill()
 		DeferCleanup(restartWorkload)
-		Eventually(u.now, patience, look).WithContext(ctx).Should(HaveValue(HaveField("Status.Message",
+		Eventually(u.now).WithContext(ctx).Should(HaveValue(HaveField("Status.Message",
 			ContainSubstring("cannot reach workload cluster small: "))))
 		Consistently(theLab.Provider.Process.Exited(), away(), time.Second).ShouldNot(BeClosed(), "the manager lives on")
 		u.expectUntouched()
@@ -43,7 +43,7 @@ var _ = Describe("A workload cluster that is down", func() {
 		theLab.Workload.APIServer.Kill()
 		DeferCleanup(restartWorkload)
 		u.goOn()
-		Eventually(u.hostPhase, patience, look).WithContext(ctx).Should(Equal(infrav1.HostUpgradeSucceeded), "the host goes on by itself")
+		Eventually(u.hostPhase).WithContext(ctx).Should(Equal(infrav1.HostUpgradeSucceeded), "the host goes on by itself")
 		Consistently(u.now, away(), time.Second).WithContext(ctx).Should(HaveValue(HaveField("Status.FinishedAt", BeNil())))
 		Expect(theLab.Provider.Process.Exited()).NotTo(BeClosed(), "the manager lives on")
 		restartWorkload(ctx)

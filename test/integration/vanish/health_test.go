@@ -17,6 +17,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -32,14 +33,14 @@ var _ = Describe("A MachineHealthCheck", func() {
 		u := start(ctx, small, atHost(infrav1.HostUpgradeRebooting, image.OS{BootSeconds: booting}))
 		Expect(theMachine(ctx, small).Annotations).To(HaveKey(clusterv1.MachineSkipRemediationAnnotation))
 		u.goOn()
-		Eventually(u.ready, patience, look).WithContext(ctx).ShouldNot(Equal(corev1.ConditionTrue), "the node is seen to be down")
+		Eventually(u.ready).WithContext(ctx).ShouldNot(Equal(corev1.ConditionTrue), "the node is seen to be down")
 		u.expectSucceeded(ctx)
 		Expect(identities(ctx, small)).To(Equal(before), "the Machine was not remediated")
 
 		By("killing the host for good")
 		Expect(u.host.PowerOff(ctx)).To(Succeed())
 		u.makeUnready(ctx)
-		Eventually(u.Machines, 2*patience, look).WithContext(ctx).ShouldNot(ContainElement(HaveField("Name", u.attempt.Spec.MachineName)))
+		Eventually(u.Machines, 2*specs.Patience, look).WithContext(ctx).ShouldNot(ContainElement(HaveField("Name", u.attempt.Spec.MachineName)))
 		Expect(small.AwaitWorkers(ctx)).To(Succeed())
 
 		By("powering it on again")
@@ -73,7 +74,7 @@ func checkHealth(ctx context.Context, cluster *scenario.Cluster) {
 	Eventually(func(ctx context.Context) (int32, error) {
 		err := theLab.Kube.Get(ctx, client.ObjectKeyFromObject(check), check)
 		return ptr.Deref(check.Status.CurrentHealthy, 0), err
-	}, patience, look).WithContext(ctx).Should(BeEquivalentTo(1), "it sees the worker")
+	}).WithContext(ctx).Should(BeEquivalentTo(1), "it sees the worker")
 }
 
 func (u *upgrade) ready(ctx context.Context) (corev1.ConditionStatus, error) {
@@ -102,5 +103,5 @@ func (u *upgrade) makeUnready(ctx context.Context) {
 			}
 		}
 		return u.WorkloadKube().Status().Update(ctx, node)
-	}, patience, look).WithContext(ctx).Should(Succeed())
+	}).WithContext(ctx).Should(Succeed())
 }

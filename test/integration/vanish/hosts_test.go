@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var _ = Describe("An ElementalHost that is deleted", func() {
@@ -21,9 +22,9 @@ var _ = Describe("An ElementalHost that is deleted", func() {
 		u := start(ctx, small, draining)
 		u.kubectl(ctx, "delete", "elementalhost", u.host.Name(), "--wait=false")
 		u.expectEnd(ctx, infrav1.UpgradeAborted, "is being deleted: delete Machine "+u.attempt.Spec.MachineName)
-		Eventually(u.node, patience, look).WithContext(ctx).Should(serve(), "its node serves on")
-		Eventually(u.updatingSays, patience, look).WithContext(ctx).Should(ContainSubstring("is being deleted: delete Machine"))
-		Eventually(u.associationSays, patience, look).WithContext(ctx).Should(HavePrefix("AssociatedHostNotFound: "))
+		Eventually(u.node).WithContext(ctx).Should(serve(), "its node serves on")
+		Eventually(u.updatingSays).WithContext(ctx).Should(ContainSubstring("is being deleted: delete Machine"))
+		Eventually(u.associationSays).WithContext(ctx).Should(HavePrefix("AssociatedHostNotFound: "))
 		u.expectUntouched()
 
 		u.release(ctx)
@@ -37,8 +38,8 @@ var _ = Describe("An ElementalHost that is deleted", func() {
 		u.kubectl(ctx, "delete", "elementalhost", u.host.Name(), "--wait=false")
 		u.goOn()
 		u.expectEnd(ctx, infrav1.UpgradeSucceeded, "")
-		Eventually(u.node, patience, look).WithContext(ctx).Should(serve())
-		Eventually(u.associationSays, patience, look).WithContext(ctx).Should(HavePrefix("AssociatedHostNotFound: "))
+		Eventually(u.node).WithContext(ctx).Should(serve())
+		Eventually(u.associationSays).WithContext(ctx).Should(HavePrefix("AssociatedHostNotFound: "))
 		Expect([]int{u.writes(), u.reboots()}).To(Equal([]int{1, 1}))
 
 		u.kubectl(ctx, "delete", "machine", u.attempt.Spec.MachineName, "--wait=false")
@@ -50,10 +51,10 @@ var _ = Describe("An ElementalHost that is deleted", func() {
 		u := start(ctx, small, draining)
 		u.kubectl(ctx, "delete", "elementalhost", u.host.Name(), "--wait=false")
 		u.kubectl(ctx, "patch", "elementalhost", u.host.Name(), "--type", "merge", "--patch", `{"metadata":{"finalizers":null}}`)
-		Eventually(u.associationSays, patience, look).WithContext(ctx).Should(HavePrefix("AssociatedHostReplaced: "))
-		Eventually(u.now, patience, look).WithContext(ctx).Should(BeNil(), "the attempt goes with its host")
-		Eventually(u.node, patience, look).WithContext(ctx).Should(serve())
-		Eventually(u.updatingSays, patience, look).WithContext(ctx).Should(ContainSubstring("was registered again"))
+		Eventually(u.associationSays).WithContext(ctx).Should(HavePrefix("AssociatedHostReplaced: "))
+		Eventually(u.now).WithContext(ctx).Should(BeNil(), "the attempt goes with its host")
+		Eventually(u.node).WithContext(ctx).Should(serve())
+		Eventually(u.updatingSays).WithContext(ctx).Should(ContainSubstring("was registered again"))
 		u.expectUntouched()
 
 		u.release(ctx)
@@ -68,7 +69,7 @@ var _ = Describe("A Machine that is deleted", func() {
 		u := start(ctx, small, at)
 		u.kubectl(ctx, "delete", "machine", u.attempt.Spec.MachineName, "--wait=false")
 		u.goOn()
-		Eventually(u.now, patience, look).WithContext(ctx).Should(Or(BeNil(), HaveField("Status.FinishedAt", Not(BeNil()))))
+		Eventually(u.now).WithContext(ctx).Should(Or(BeNil(), HaveField("Status.FinishedAt", Not(BeNil()))))
 		Expect(u.writes()).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")
 		u.release(ctx)
 		u.expectReplaced(ctx)
@@ -84,7 +85,7 @@ var _ = Describe("A Machine that is deleted", func() {
 // expectEnd waits for the end of the attempt.
 func (u *upgrade) expectEnd(ctx context.Context, phase infrav1.UpgradePhase, message string) {
 	GinkgoHelper()
-	Eventually(u.now, patience, look).WithContext(ctx).Should(HaveValue(And(
+	Eventually(u.now).WithContext(ctx).Should(HaveValue(And(
 		HaveField("Status.Phase", phase), HaveField("Status.Message", ContainSubstring(message)))))
 }
 
@@ -125,7 +126,7 @@ func (u *upgrade) resets() int {
 // are left.
 func (u *upgrade) expectReplaced(ctx context.Context) {
 	GinkgoHelper()
-	Eventually(u.Machines, 2*patience, look).WithContext(ctx).ShouldNot(ContainElement(HaveField("Name", u.attempt.Spec.MachineName)))
+	Eventually(u.Machines, 2*specs.Patience, look).WithContext(ctx).ShouldNot(ContainElement(HaveField("Name", u.attempt.Spec.MachineName)))
 	Expect(u.AwaitWorkers(ctx)).To(Succeed())
 	Expect(u.AwaitImage(ctx, u.wanted)).To(Succeed())
 	expectNoTraces(ctx, u.Cluster)

@@ -21,6 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // Ordered, because each spec deletes from the cluster what the next does not need.
@@ -33,11 +34,11 @@ var _ = Describe("A pool in the middle of an upgrade", Ordered, func() {
 	DescribeTable("is scaled down", func(ctx SpecContext, to int) {
 		u := start(ctx, pool, draining)
 		scale(ctx, pool, to)
-		Eventually(u.Machines, patience, look).WithContext(ctx).Should(
+		Eventually(u.Machines).WithContext(ctx).Should(
 			Or(HaveLen(to), ContainElement(HaveField("DeletionTimestamp", Not(BeNil()))), HaveLen(to+1)))
-		Consistently(slots, calm, look).WithContext(ctx).WithArguments(pool).Should(HaveLen(1), "one node at a time is upgraded")
+		Consistently(slots, calm).WithContext(ctx).WithArguments(pool).Should(HaveLen(1), "one node at a time is upgraded")
 		u.release(ctx)
-		Eventually(u.Machines, 2*patience, look).WithContext(ctx).Should(HaveLen(to))
+		Eventually(u.Machines, 2*specs.Patience, look).WithContext(ctx).Should(HaveLen(to))
 		Expect(pool.AwaitWorkers(ctx)).To(Succeed())
 		Expect(pool.AwaitImage(ctx, u.wanted)).To(Succeed())
 		expectNoTraces(ctx, pool)
@@ -50,7 +51,7 @@ var _ = Describe("A pool in the middle of an upgrade", Ordered, func() {
 	It("loses its MachineDeployment", func(ctx SpecContext) {
 		u := start(ctx, pool, draining)
 		u.kubectl(ctx, "delete", "machinedeployment", scenario.Deployment, "--wait=false")
-		Eventually(u.now, patience, look).WithContext(ctx).Should(Or(BeNil(), HaveField("Status.FinishedAt", Not(BeNil()))))
+		Eventually(u.now).WithContext(ctx).Should(Or(BeNil(), HaveField("Status.FinishedAt", Not(BeNil()))))
 		u.expectUntouched()
 		u.release(ctx)
 		resize(pool, 0)
@@ -101,7 +102,7 @@ func expectGone(ctx context.Context, cluster *scenario.Cluster, kinds ...client.
 	for _, kind := range kinds {
 		Eventually(func(ctx context.Context) (client.ObjectList, error) {
 			return kind, theLab.Kube.List(ctx, kind, client.InNamespace(cluster.Namespace()))
-		}, 2*patience, look).WithContext(ctx).Should(HaveField("Items", BeEmpty()), "%T", kind)
+		}, 2*specs.Patience, look).WithContext(ctx).Should(HaveField("Items", BeEmpty()), "%T", kind)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var _ = Describe("A Cluster that is paused", func() {
@@ -27,8 +28,8 @@ var _ = Describe("A Cluster that is paused", func() {
 		before := identities(ctx, small)
 		u := start(ctx, small, draining)
 		pauseCluster(ctx, small)
-		Eventually(isPaused, patience, look).WithContext(ctx).WithArguments(u.attempt).Should(BeTrue())
-		Eventually(isPaused, patience, look).WithContext(ctx).WithArguments(u.elementalHost()).Should(BeTrue())
+		Eventually(isPaused).WithContext(ctx).WithArguments(u.attempt).Should(BeTrue())
+		Eventually(isPaused).WithContext(ctx).WithArguments(u.elementalHost()).Should(BeTrue())
 		u.release(ctx)
 		u.expectStandstill(ctx)
 		u.expectUntouched()
@@ -42,10 +43,10 @@ var _ = Describe("A Cluster that is paused", func() {
 		before := identities(ctx, small)
 		u := start(ctx, small, applying)
 		pauseCluster(ctx, small)
-		Eventually(isPaused, patience, look).WithContext(ctx).WithArguments(u.attempt).Should(BeTrue())
+		Eventually(isPaused).WithContext(ctx).WithArguments(u.attempt).Should(BeTrue())
 		u.goOn()
-		Eventually(u.hostPhase, patience, look).WithContext(ctx).Should(Equal(infrav1.HostUpgradeSucceeded), "the host goes on by itself")
-		Eventually(u.hostAnnotations, patience, look).WithContext(ctx).ShouldNot(HaveKey(infrav1.BlockMoveAnnotation), "clusterctl may move it from here on")
+		Eventually(u.hostPhase).WithContext(ctx).Should(Equal(infrav1.HostUpgradeSucceeded), "the host goes on by itself")
+		Eventually(u.hostAnnotations).WithContext(ctx).ShouldNot(HaveKey(infrav1.BlockMoveAnnotation), "clusterctl may move it from here on")
 		u.expectStandstill(ctx)
 		Expect(u.node(ctx)).To(HaveField("Spec.Unschedulable", BeTrue()), "nobody has uncordoned it")
 
@@ -61,12 +62,12 @@ var _ = Describe("An object that is paused", func() {
 		u := start(ctx, small, draining)
 		u.kubectl(ctx, "annotate", kind, name(u), clusterv1.PausedAnnotation+"=")
 		if says == "" {
-			Eventually(isPaused, patience, look).WithContext(ctx).WithArguments(u.attempt).Should(BeTrue())
+			Eventually(isPaused).WithContext(ctx).WithArguments(u.attempt).Should(BeTrue())
 		} else {
-			Eventually(u.now, patience, look).WithContext(ctx).Should(HaveValue(HaveField("Status.Message", And(HavePrefix(says), ContainSubstring("is paused")))))
+			Eventually(u.now).WithContext(ctx).Should(HaveValue(HaveField("Status.Message", And(HavePrefix(says), ContainSubstring("is paused")))))
 		}
 		u.release(ctx)
-		Consistently(u.now, calm, look).WithContext(ctx).Should(HaveValue(HaveField("Status.FinishedAt", BeNil())))
+		Consistently(u.now, calm).WithContext(ctx).Should(HaveValue(HaveField("Status.FinishedAt", BeNil())))
 		u.expectUntouched()
 
 		u.kubectl(ctx, "annotate", kind, name(u), clusterv1.PausedAnnotation+"-")
@@ -91,7 +92,7 @@ var _ = Describe("A cordon of a person", func() {
 		u := start(ctx, small, draining)
 		u.kubectl(ctx, "patch", "elementalhostupgrade", u.attempt.Name, "--type", "merge", "--patch", `{"spec":{"cancel":true}}`)
 		u.expectEnd(ctx, infrav1.UpgradeAborted, "aborted by spec.cancel")
-		Eventually(traces, patience, look).WithContext(ctx).WithArguments(small).Should(
+		Eventually(traces).WithContext(ctx).WithArguments(small).Should(
 			ConsistOf("Machine "+u.attempt.Spec.MachineName+" is Updating"), "Cluster API goes on asking, and nothing else is left")
 		u.expectUntouched()
 
@@ -181,5 +182,5 @@ func (u *upgrade) expectStandstill(ctx context.Context) {
 		writes := audit.Writes(suite.Audit(theLab.Management), lab.ManagerUser, from, to)
 		delete(writes, "elementalhosts/status")
 		g.Expect(writes).To(BeEmpty())
-	}, patience, time.Second).WithContext(ctx).Should(Succeed())
+	}, specs.Patience, time.Second).WithContext(ctx).Should(Succeed())
 }

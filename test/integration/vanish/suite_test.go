@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -16,10 +17,9 @@ import (
 )
 
 const (
-	// patience is the timeout for what has to happen soon, calm is how long something must not happen.
-	patience = specs.Patience
-	calm     = 5 * time.Second
-	look     = 50 * time.Millisecond
+	// calm is how long something must not happen, and look how often the specs poll: what they interrupt must not be over.
+	calm = 5 * time.Second
+	look = 50 * time.Millisecond
 )
 
 var (
@@ -35,6 +35,7 @@ func TestVanish(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	theLab = suite.StartLab(ctx, lab.Options{})
+	SetDefaultEventuallyPollingInterval(look)
 	small = suite.NewCluster(ctx, theLab, scenario.Options{Name: "small", Workers: 1, Spare: 1})
 	suite.AddNode(ctx, small)
 })

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // personal is the annotation of a Node that a person has cordoned.
@@ -24,7 +25,7 @@ const personal = "example.com/cordoned-by-a-person"
 // available again.
 func expectNoTraces(ctx context.Context, cluster *scenario.Cluster) {
 	GinkgoHelper()
-	Eventually(traces, 2*patience, 4*look).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
+	Eventually(traces, 2*specs.Patience, 4*look).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
 }
 
 // traces describes what is left.

@@ -87,11 +87,11 @@ func start(ctx context.Context, cluster *scenario.Cluster, at stage) *upgrade {
 	Eventually(func(ctx context.Context) (*infrav1.ElementalHostUpgrade, error) {
 		err := u.find(ctx, at)
 		return u.attempt, err
-	}, patience, look).WithContext(ctx).ShouldNot(BeNil(), "an upgrade comes to %s", at.after)
+	}).WithContext(ctx).ShouldNot(BeNil(), "an upgrade comes to %s", at.after)
 	u.host = theLab.Host(u.attempt.Spec.HostName)
 	u.boots = boots[u.host.Name()]
 	if at.phase != "" {
-		Eventually(held[u.host.Name()].Came(string(at.phase)), patience).Should(BeClosed(), "the host stands still")
+		Eventually(held[u.host.Name()].Came(string(at.phase))).Should(BeClosed(), "the host stands still")
 	}
 	return u
 }
@@ -133,7 +133,7 @@ func (u *upgrade) holdNodes(ctx context.Context) {
 		Eventually(func(ctx context.Context) (int32, error) {
 			err := u.WorkloadKube().Get(ctx, client.ObjectKeyFromObject(budget), budget)
 			return budget.Status.CurrentHealthy, err
-		}, patience, look).WithContext(ctx).Should(BeEquivalentTo(1), "the budget counts")
+		}).WithContext(ctx).Should(BeEquivalentTo(1), "the budget counts")
 	}
 	DeferCleanup(u.removeHeld)
 }
