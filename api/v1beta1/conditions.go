@@ -231,6 +231,13 @@ const (
 
 // Condition types and reasons of ElementalHostUpgrade.
 const (
+	// UpgradeAdmittedCondition is True while the attempt has an upgrade slot of its Cluster, and False before, with the reason of its first hold. An
+	// attempt that has ended has none.
+	UpgradeAdmittedCondition = "Admitted"
+	// UpgradeAdmittedReason: the attempt has its slot.
+	UpgradeAdmittedReason = "Admitted"
+	// UpgradePreparingReason: nothing holds the attempt, and its host is not ready for the upgrade yet.
+	UpgradePreparingReason = "Preparing"
 	// UpgradeProgressingCondition is True while the attempt has not ended; its message has the current
 	// step and what it waits for.
 	UpgradeProgressingCondition = "Progressing"

@@ -103,7 +103,7 @@ const (
 
 // ElementalHostUpgradeStatus is the observed state of an attempt. Everything in it but unhealthyBefore can be observed again.
 type ElementalHostUpgradeStatus struct {
-	// conditions of the attempt: Progressing, Succeeded, Paused; after a rollback FormerOSHealthy.
+	// conditions of the attempt: Admitted, Progressing, Succeeded, Paused; after a rollback FormerOSHealthy.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -140,6 +140,12 @@ type ElementalHostUpgradeStatus struct {
 	// message says what the attempt waits for, or how it ended.
 	// +optional
 	Message string `json:"message,omitempty"`
+
+	// holds are the reasons why the attempt does not go on, the first to be ended first. Empty while it goes on, and when it has ended.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Holds []UpgradeHold `json:"holds,omitempty"`
 
 	// nodeName is the Node of the host.
 	// +optional
@@ -287,6 +293,7 @@ type VirtualMachineStatus struct {
 // +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="State of the attempt"
 // +kubebuilder:printcolumn:name="Step",type="string",JSONPath=".status.step",description="Current step"
 // +kubebuilder:printcolumn:name="Progress",type="string",JSONPath=".status.progress",description="Position of the step, and progress of the host in it"
+// +kubebuilder:printcolumn:name="Held",type="string",JSONPath=".status.holds[0].reason",description="Why the attempt does not go on"
 // +kubebuilder:printcolumn:name="From",type="string",JSONPath=".status.from.version",description="OS before",priority=1
 // +kubebuilder:printcolumn:name="To",type="string",JSONPath=".spec.imageURI",description="OS image that is upgraded to",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"

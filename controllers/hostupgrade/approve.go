@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -34,7 +35,7 @@ func (r *Reconciler) approve(ctx context.Context, o *observation) (sequence.Resu
 		return sequence.Done(), nil
 	}
 	// A Node that is resumed is an event.
-	return sequence.Wait(pollHost, "%s", pausing.Remedy(o.node.Name, o.upgrade.Name)), nil
+	return o.await(pollHost, infrav1.NewHold(infrav1.HoldNodePaused, "Node/"+o.node.Name, pausing.Remedy(o.node.Name, o.upgrade.Name))), nil
 }
 
 // settlePause makes the marks of the node what they have to be.

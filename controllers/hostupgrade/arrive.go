@@ -73,7 +73,8 @@ func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, er
 		}
 		return true, r.awaitReport(ctx, o)
 	case o.workload == nil && !o.triggered(): // whether its node is cordoned is not known
-		r.recordWait(o, sequence.Report{}, o.awaitCluster().Message)
+		message := o.awaitCluster().Message
+		r.recordWait(o, sequence.Report{}, message)
 		return true, nil
 	}
 	forget(status, stepArrive)
@@ -85,7 +86,7 @@ func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, er
 func (r *Reconciler) awaitReport(ctx context.Context, o *observation) error {
 	enter(&o.upgrade.Status, stepArrive, o.now)
 	late := o.overdue(stepArrive, o.options.Timeouts.Reboot())
-	r.recordWait(o, sequence.Report{}, "waiting for the elemental-agent of ElementalHost "+o.host.Name+" to answer"+late)
+	r.recordWait(o, sequence.Report{}, o.await(pollHost, o.hostSilent(late)).Message)
 	if late == "" {
 		return nil
 	}

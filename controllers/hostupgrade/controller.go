@@ -147,10 +147,15 @@ func (r *Reconciler) reconcile(ctx context.Context, upgrade *infrav1.ElementalHo
 			r.drains.Keep(o.reconcileRequest(), o.watched...)
 		}
 	}()
-	if isPaused, requeue, err := r.paused(ctx, o); err != nil || isPaused || requeue {
+	isPaused, requeue, err := r.paused(ctx, o)
+	if err != nil || requeue {
 		return ctrl.Result{}, err
 	}
 	before := upgrade.DeepCopy()
+	if isPaused {
+		o.recordPause()
+		return ctrl.Result{}, client.IgnoreNotFound(mergepatch.Store(ctx, r.Client, before, upgrade))
+	}
 	defer func() {
 		o.recordProgress()
 		if err := mergepatch.Store(ctx, r.Client, before, upgrade); client.IgnoreNotFound(err) != nil {

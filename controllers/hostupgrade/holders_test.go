@@ -70,24 +70,33 @@ func holding(slots ...infrav1.UpgradeSlot) occupancy {
 	return held
 }
 
-var _ = DescribeTable("slotBlocker", func(ctx SpecContext, maxConcurrent int32, controlPlane bool, expected string, taken ...infrav1.UpgradeSlot) {
+var _ = DescribeTable("slots that are taken", func(maxConcurrent int32, controlPlane bool, expected string, taken ...infrav1.UpgradeSlot) {
 	o := typical(func(o *observation) {
 		o.options.MaxConcurrent = maxConcurrent
 		if controlPlane {
 			o.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 		}
 	})
-	Expect(slotBlocker(ctx, o, holding(taken...))).To(Equal(expected))
+	Expect(firstHold(&admission{observation: o, slots: holding(taken...)})).To(Equal(expected))
 },
 	Entry("none taken", int32(1), false, ""),
-	Entry("all taken", int32(2), false, "waiting for an upgrade slot of Cluster c: 2 of 2 taken by node-a, node-b", slotOf("b"), slotOf("a")),
+	Entry("all taken", int32(2), false, "NoSlot: waiting for an upgrade slot of Cluster c: 2 of 2 taken by node-a, node-b", slotOf("b"), slotOf("a")),
 	Entry("one left", int32(2), false, "", slotOf("a")),
 	Entry("more taken than allowed by now", int32(1), false,
-		"waiting for an upgrade slot of Cluster c: 2 of 1 taken by node-a, node-b", slotOf("a"), slotOf("b")),
+		"NoSlot: waiting for an upgrade slot of Cluster c: 2 of 1 taken by node-a, node-b", slotOf("a"), slotOf("b")),
 	Entry("a worker beside a control plane node", int32(2), false, "", infrav1.UpgradeSlot{Upgrade: "a", ControlPlane: true}),
 	Entry("two control plane nodes", int32(3), true,
-		"waiting for the other control plane node, as they are upgraded one at a time: node-a",
+		"ControlPlaneBusy: waiting for the other control plane node, as they are upgraded one at a time: node-a",
 		slotOf("b"), infrav1.UpgradeSlot{Upgrade: "a", ControlPlane: true}),
 )
+
+// firstHold is the hold that is reported; empty if there is none.
+func firstHold(a *admission) string {
+	holds := a.holds()
+	if len(holds) == 0 {
+		return ""
+	}
+	return string(holds[0].Reason) + ": " + holds[0].Message
+}
 
 func slotOf(upgrade string) infrav1.UpgradeSlot { return infrav1.UpgradeSlot{Upgrade: upgrade} }

@@ -33,18 +33,18 @@ const (
 // could choose its OS, or a host that is not drained, otherwise.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
 	if open, err := r.openChain(ctx, o); err != nil || open != "" {
-		return sequence.Wait(pollCluster, "no upgrade is requested for ElementalHost %s: %s", o.host.Name, open), err
+		return o.await(pollCluster, o.notRequested(infrav1.HoldBrokenReferences, open)), err
 	}
 	if err := r.dropForeignTrigger(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
 	if why := o.wantUnknown(); why != "" {
-		return sequence.Wait(pollCluster, "no upgrade is requested for ElementalHost %s: %s", o.host.Name, why), nil
+		return o.await(pollCluster, o.notRequested(infrav1.HoldDesiredOSUnknown, why)), nil
 	}
 	if err := r.queue(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
-	if o.heldOff == "" {
+	if o.queued == nil {
 		if result, err := r.check(ctx, o, preflight.Sources{MaxAge: o.maxAge()}); err != nil || !result.IsDone() {
 			return result, err
 		}
@@ -61,16 +61,21 @@ func (o *observation) maxAge() time.Duration {
 	return agedBefore
 }
 
-// checkNow runs the checks on what is so now, directly before something is done that cannot be taken back. Of a control
-// plane it is looked at past all caches, as a second member of etcd that is lost takes the cluster with it.
+// checkNow runs the checks on what is so now, directly before something is done that cannot be taken back.
 func (r *Reconciler) checkNow(ctx context.Context, o *observation) (sequence.Result, error) {
 	if o.workload == nil || o.node == nil {
 		return o.awaitCluster(), nil
 	}
+	return r.check(ctx, o, r.sourcesNow(o))
+}
+
+// sourcesNow are for checks of what is so now. Of a control plane it is looked at past all caches, as a second member of etcd that is lost
+// takes the cluster with it.
+func (r *Reconciler) sourcesNow(o *observation) preflight.Sources {
 	if o.isControlPlane() {
-		return r.check(ctx, o, preflight.Sources{LiveControlPlane: r.APIReader})
+		return preflight.Sources{LiveControlPlane: r.APIReader}
 	}
-	return r.check(ctx, o, preflight.Sources{})
+	return preflight.Sources{}
 }
 
 // check runs the checks, records what they found, and waits while any blocks.
@@ -80,24 +85,50 @@ func (r *Reconciler) check(ctx context.Context, o *observation, from preflight.S
 		return sequence.Result{}, err
 	}
 	o.upgrade.Status.Preflight = preflight.ByCheck(results)
-	if blockers := preflight.Blocking(results); blockers != "" {
-		return sequence.Wait(pollBlocked(results), "%s", blockers), nil
+	return o.await(pollBlocked(results), blockers(results)...), nil
+}
+
+// notRequested is a hold of an attempt that its host is not asked for.
+func (o *observation) notRequested(reason infrav1.HoldReason, why string) *hold {
+	return infrav1.NewHold(reason, "Machine/"+o.upgrade.Spec.MachineName,
+		fmt.Sprintf("no upgrade is requested for ElementalHost %s: %s", o.host.Name, why))
+}
+
+// blockers are the holds by checks that block.
+func blockers(results []infrav1.PreflightResult) []*hold {
+	holds := []*hold{}
+	for _, result := range results {
+		if result.Verdict != infrav1.PreflightBlock {
+			continue
+		}
+		reason := infrav1.HoldPreflightFailed
+		if preflight.HeldByQuarantine([]infrav1.PreflightResult{result}) {
+			reason = infrav1.HoldImageQuarantined
+		}
+		holds = append(holds, infrav1.NewHold(reason, result.Object, preflight.Line(result)))
 	}
-	return sequence.Done(), nil
+	return holds
 }
 
 // askToPrepare asks the host to take part, and waits for its answer.
 func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence.Result, error) {
 	if why, err := r.missingRoot(ctx, o); err != nil || why != "" {
-		return sequence.Wait(pollCluster, "ElementalHost %s is not asked for image %s: %s", o.host.Name, o.upgrade.Spec.ImageURI, why), err
+		return o.await(pollCluster, infrav1.NewHold(infrav1.HoldTrustedRootMissing, "Image/"+o.upgrade.Spec.ImageURI,
+			fmt.Sprintf("ElementalHost %s is not asked for image %s: %s", o.host.Name, o.upgrade.Spec.ImageURI, why))), err
 	}
 	if err := r.offer(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
 	if o.hostReport().Attempt == "" {
-		return sequence.Wait(pollHost, "waiting for the elemental-agent of ElementalHost %s to answer", o.host.Name), nil
+		return o.await(pollHost, o.hostSilent("")), nil
 	}
 	return sequence.Done(), nil
+}
+
+// hostSilent is the hold of an attempt whose host has not answered, with what to add to its message.
+func (o *observation) hostSilent(more string) *hold {
+	return infrav1.NewHold(infrav1.HoldHostNotReporting, "ElementalHost/"+o.host.Name,
+		"waiting for the elemental-agent of ElementalHost "+o.host.Name+" to answer"+more)
 }
 
 // missingRoot says why no identity could be verified that the image may be signed by; nothing where that is for the host to see.

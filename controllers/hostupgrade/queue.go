@@ -36,11 +36,18 @@ func (r *Reconciler) queue(ctx context.Context, o *observation) error {
 	if preflight.QuarantinedImage(o.elementalCluster, o.digest()) != nil { // the check says so
 		return nil
 	}
-	holders, err := o.slotHolders(ctx, r.Client)
-	if err != nil {
+	a, err := &admission{observation: o}, error(nil)
+	if a.slots, err = o.slotHolders(ctx, r.Client); err != nil {
 		return err
 	}
-	o.heldOff, err = r.notItsTurn(ctx, o, holders, r.Client)
+	if err := a.readEvacuation(ctx); err != nil {
+		return err
+	}
+	if holds := a.holds(); len(holds) > 0 {
+		o.queued = holds[0]
+		return nil
+	}
+	o.queued, err = r.outOfOrder(ctx, o, r.Client)
 	return err
 }
 

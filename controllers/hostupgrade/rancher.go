@@ -52,17 +52,18 @@ func (o *observation) hooks() (before, after bool) {
 	return o.drain.Hooks()
 }
 
-// drainNow says, from a live read, why the host must not be triggered in this drain. An answer of a former drain has the same value as one
+// notDraining reads live whether the host may be triggered in this drain. An answer of a former drain has the same value as one
 // of this drain, and a cache that lags behind would take the one for the other.
-func (r *Reconciler) drainNow(ctx context.Context, o *observation) (string, error) {
+func (r *Reconciler) notDraining(ctx context.Context, o *observation) (*hold, error) {
 	if o.drain == nil {
-		return "", nil
+		return nil, nil
 	}
 	now, err := rancher.Now(ctx, r.APIReader, *o.drain)
 	if err != nil || now.MayUpgrade() && now.AsksAfter() {
-		return "", err
+		return nil, err
 	}
-	return "Rancher has not drained Node " + o.nodeName() + ", or does not wait for its upgrade any more", nil
+	return infrav1.NewHold(infrav1.HoldRancherNotDraining, "Node/"+o.nodeName(),
+		"Rancher has not drained Node "+o.nodeName()+", or does not wait for its upgrade any more"), nil
 }
 
 // mark records the attempt on a Node that Rancher has cordoned, and who had cordoned it before, which Rancher does not remember. It is cordoned again

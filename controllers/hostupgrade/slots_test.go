@@ -83,7 +83,7 @@ func clusterWith(kubeVirt bool) *workload.Cluster {
 	return workload.New(nil, knows{mapper: mapper}).With(kubevirt.Resident{})
 }
 
-var _ = DescribeTable("evacuationBlocker", func(ctx SpecContext, expected string, kubeVirt bool, holders ...infrav1.ElementalHostUpgrade) {
+var _ = DescribeTable("an evacuation", func(ctx SpecContext, expected string, kubeVirt bool, holders ...infrav1.ElementalHostUpgrade) {
 	o := typical(func(o *observation) {
 		o.workload = clusterWith(kubeVirt)
 		o.node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{kubevirt.SchedulableLabel: "true"}}}
@@ -92,17 +92,21 @@ var _ = DescribeTable("evacuationBlocker", func(ctx SpecContext, expected string
 	for i := range holders {
 		pointers = append(pointers, &holders[i])
 	}
-	Expect(evacuationBlocker(ctx, o, pointers)).To(Equal(expected))
+	a := &admission{observation: o, slots: occupancy{holders: pointers}}
+	Expect(a.readEvacuation(ctx)).To(Succeed())
+	Expect(firstHold(a)).To(Equal(expected))
 },
 	Entry("nobody holds a slot", "", true),
 	Entry("the first evacuates its node",
-		"waiting for ElementalHostUpgrade z to have evacuated its node: virtual machines leave one node at a time",
+		"EvacuationBusy: waiting for ElementalHostUpgrade z to have evacuated its node: virtual machines leave one node at a time",
 		true, attempt("a", "1", past(stepReboot)), attempt("z", "1", past(stepEvacuateVMs))),
 	Entry("all have evacuated theirs", "", true, attempt("a", "1", past(stepReboot)), attempt("z", "1", past(stepReboot), in(infrav1.UpgradeHostLost))),
 	Entry("there are no virtual machines", "", false, attempt("z", "1", past(stepEvacuateVMs))),
 )
 
-var _ = It("evacuationBlocker leaves it to the other steps to wait for a workload cluster that does not answer", func(ctx SpecContext) {
+var _ = It("leaves it to the other steps to wait for a workload cluster that does not answer", func(ctx SpecContext) {
 	holder := attempt("z", "1")
-	Expect(evacuationBlocker(ctx, typical(), []*infrav1.ElementalHostUpgrade{&holder})).To(BeEmpty())
+	a := &admission{observation: typical(), slots: occupancy{holders: []*infrav1.ElementalHostUpgrade{&holder}}}
+	Expect(a.readEvacuation(ctx)).To(Succeed())
+	Expect(a.holds()).To(BeEmpty())
 })

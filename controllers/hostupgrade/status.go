@@ -83,6 +83,7 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 		return
 	}
 	if report.Result.Message == "" { // it passes by itself within moments, see awaitOutcome
+		o.recordHolds()
 		return
 	}
 	r.announce(ctx, o, report, report.Result.Message)
@@ -97,9 +98,10 @@ func (r *Reconciler) recordError(ctx context.Context, o *observation, report seq
 	switch {
 	case isEnded(o.upgrade.Status.Phase):
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		message = "refused, and tried again: " + err.Error()
+		message = o.await(0, infrav1.NewHold(infrav1.HoldRequestRefused, "", "refused, and tried again: "+err.Error())).Message
 	case workload.IsFailure(err):
-		message = workload.Unreached(o.upgrade.Spec.ClusterName, err)
+		o.unreached = err
+		message = o.awaitCluster().Message
 	}
 	if message == "" {
 		return
@@ -137,6 +139,7 @@ func (r *Reconciler) recordWait(o *observation, report sequence.Report, message 
 		setStep(status, report)
 	}
 	status.Message = message
+	o.recordHolds()
 	conditions.Set(o.upgrade, metav1.Condition{
 		Type: infrav1.UpgradeProgressingCondition, Status: metav1.ConditionTrue, Reason: cmp.Or(status.Step, string(infrav1.UpgradePending)), Message: condition.Message(message),
 	})
@@ -152,7 +155,11 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 		return
 	}
 	status.Phase, status.Message = outcome, message
-	if outcome != infrav1.UpgradeHostLost { // which may go on
+	if outcome == infrav1.UpgradeHostLost { // which may go on
+		o.await(pollHost, infrav1.NewHold(infrav1.HoldHostLost, "ElementalHost/"+o.upgrade.Spec.HostName, message))
+		o.recordHolds()
+	} else {
+		o.dropHolds()
 		setStep(status, sequence.Report{})
 		status.FinishedAt = &metav1.Time{Time: o.now}
 	}

@@ -110,8 +110,11 @@ func firstStep(steps []step, o *observation) int {
 }
 
 // awaitCluster waits for a workload cluster that cannot be reached.
-func (o *observation) awaitCluster() sequence.Result {
-	return sequence.Wait(pollCluster, "%s", workload.Unreached(o.upgrade.Spec.ClusterName, o.unreached))
+func (o *observation) awaitCluster() sequence.Result { return o.await(pollCluster, o.unreachable()) }
+
+func (o *observation) unreachable() *hold {
+	return infrav1.NewHold(infrav1.HoldClusterUnreachable, "Cluster/"+o.upgrade.Spec.ClusterName,
+		workload.Unreached(o.upgrade.Spec.ClusterName, o.unreached))
 }
 
 // onNode makes a step wait for the workload cluster and its Node.
@@ -121,7 +124,8 @@ func onNode(run func(context.Context, *observation) (sequence.Result, error)) fu
 			return o.awaitCluster(), nil
 		}
 		if o.node == nil {
-			return sequence.Wait(pollCluster, "Node %s does not exist in the workload cluster", o.nodeName()), nil
+			return o.await(pollCluster, infrav1.NewHold(infrav1.HoldNodeMissing, "Node/"+o.nodeName(),
+				"Node "+o.nodeName()+" does not exist in the workload cluster")), nil
 		}
 		return run(ctx, o)
 	}

@@ -22,8 +22,8 @@ import (
 // trigger tells the host to go. The steps before it have been found done in this same run; what holds an attempt, and
 // virtual machines, are looked for once more, because nothing that is left of them survives what follows.
 func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Result, error) {
-	if taken, err := r.slotTaken(ctx, o); err != nil || taken != "" {
-		return sequence.Wait(pollCluster, "%s", taken), err
+	if taken, err := r.slotTaken(ctx, o); err != nil || taken != nil {
+		return o.await(pollCluster, taken), err
 	}
 	if result, err := r.checkNow(ctx, o); err != nil || !result.IsDone() {
 		return result, err
@@ -31,8 +31,8 @@ func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Resu
 	if left, err := r.virtualMachinesOn(ctx, o); err != nil || left != "" {
 		return sequence.Wait(pollPods, "%s", left), err
 	}
-	if why, err := r.stoppedNow(ctx, o); err != nil || why != "" {
-		return sequence.Wait(pollCluster, "ElementalHost %s is not triggered: %s", o.host.Name, why), err
+	if held, err := r.stoppedNow(ctx, o); err != nil || held != nil {
+		return o.await(pollCluster, held), err
 	}
 	if err := r.forbidRemediation(ctx, o); err != nil {
 		return sequence.Result{}, err
@@ -45,52 +45,82 @@ func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Resu
 }
 
 // slotTaken reads the ElementalCluster again, whose quarantine is looked at next: evacuation and drain may have taken seconds
-// since it was read. It says that the attempt has its slot no more.
-func (r *Reconciler) slotTaken(ctx context.Context, o *observation) (taken string, err error) {
+// since it was read. It is the hold of an attempt that has its slot no more.
+func (r *Reconciler) slotTaken(ctx context.Context, o *observation) (taken *hold, err error) {
 	o.elementalCluster, err = existing.Get(ctx, r.APIReader, &infrav1.ElementalCluster{}, o.upgrade.Namespace, o.elementalCluster.Name)
 	if err != nil || o.admitted() {
-		return "", err
+		return nil, err
 	}
-	return "the upgrade slot of Cluster " + o.upgrade.Spec.ClusterName + " was taken back", nil
+	cluster := o.upgrade.Spec.ClusterName
+	return infrav1.NewHold(infrav1.HoldNoSlot, "Cluster/"+cluster, "the upgrade slot of Cluster "+cluster+" was taken back"), nil
 }
 
-// stoppedNow says why the host must not be triggered although its node is ready for it: the Cluster is paused, which the cache
+// stoppedNow is why the host must not be triggered although its node is ready for it: the Cluster is paused, which the cache
 // may not know yet, its namespace has opted out, or the owner of the Machine has changed its mind while the node was drained.
-func (r *Reconciler) stoppedNow(ctx context.Context, o *observation) (why string, err error) {
-	cluster, err := existing.Get(ctx, r.APIReader, &clusterv1.Cluster{}, o.upgrade.Namespace, o.upgrade.Spec.ClusterName)
+func (r *Reconciler) stoppedNow(ctx context.Context, o *observation) (*hold, error) {
+	for _, look := range []func(context.Context, *observation) (*hold, error){
+		r.clusterStopped, silentSinceBoot, r.optedOut, r.rollingOut, r.notDraining, r.notDesired,
+	} {
+		held, err := look(ctx, o)
+		if err != nil || held == nil {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		held.Message = "ElementalHost " + o.host.Name + " is not triggered: " + held.Message
+		return held, nil
+	}
+	return nil, nil
+}
+
+func (r *Reconciler) clusterStopped(ctx context.Context, o *observation) (*hold, error) {
+	name := o.upgrade.Spec.ClusterName
+	cluster, err := existing.Get(ctx, r.APIReader, &clusterv1.Cluster{}, o.upgrade.Namespace, name)
 	switch {
 	case err != nil:
-		return "", err
+		return nil, err
 	case cluster == nil:
-		return "Cluster " + o.upgrade.Spec.ClusterName + " is gone", nil
+		return infrav1.NewHold(infrav1.HoldBrokenReferences, "Cluster/"+name, "Cluster "+name+" is gone"), nil
 	case ptr.Deref(cluster.Spec.Paused, false):
-		return "Cluster " + cluster.Name + " is paused", nil
-	case o.host.Status.OS.BootID == "":
-		return "it has not reported the boot that it is in", nil
+		return infrav1.NewHold(infrav1.HoldClusterPaused, "Cluster/"+name, "Cluster "+name+" is paused"), nil
 	}
-	closed, err := r.notOptedIn(ctx, o)
-	if err != nil || closed != "" {
-		return closed, err
-	}
-	for _, look := range []func(context.Context, *observation) (string, error){r.ownerRollsOut, r.drainNow} {
-		if why, err := look(ctx, o); err != nil || why != "" {
-			return why, err
-		}
-	}
-	return r.unwantedNow(ctx, o), nil
+	return nil, nil
 }
 
-// ownerRollsOut says that the owner of a Machine that Cluster API does not update in place may be about to replace it. The Machine was read
+func silentSinceBoot(_ context.Context, o *observation) (*hold, error) {
+	if o.host.Status.OS.BootID != "" {
+		return nil, nil
+	}
+	return infrav1.NewHold(infrav1.HoldHostNotReporting, "ElementalHost/"+o.host.Name, "it has not reported the boot that it is in"), nil
+}
+
+// optedOut is the hold of a namespace that has not opted in. Where Rancher drains the Node, it asks for the upgrade by hooks that a user has listed.
+func (r *Reconciler) optedOut(ctx context.Context, o *observation) (*hold, error) {
+	if o.drain != nil {
+		return nil, nil
+	}
+	why, err := r.Namespaces.NotOptedIn(ctx, o.upgrade.Namespace)
+	return unlessEmpty(why, infrav1.HoldNamespaceNotOptedIn, "Namespace/"+o.upgrade.Namespace), err
+}
+
+// notDesired reads once more what the owner of the Machine wants. The next reconcile ends an attempt that is not wanted any more.
+func (r *Reconciler) notDesired(ctx context.Context, o *observation) (*hold, error) {
+	return unlessEmpty(r.unwantedNow(ctx, o), infrav1.HoldDesiredOSUnknown, "Machine/"+o.upgrade.Spec.MachineName), nil
+}
+
+// rollingOut is the hold of a Machine that Cluster API does not update in place, and that its owner may be about to replace. The Machine was read
 // by this reconcile.
-func (r *Reconciler) ownerRollsOut(ctx context.Context, o *observation) (string, error) {
+func (r *Reconciler) rollingOut(ctx context.Context, o *observation) (*hold, error) {
 	if owner.IsUpdating(o.machine) {
-		return "", nil
+		return nil, nil
 	}
 	why, err := owner.RollsOut(ctx, r.APIReader, o.machine)
 	if err != nil || why == "" {
-		return "", err
+		return nil, err
 	}
-	return why + ". Revert that change, or set spec.cancel of this ElementalHostUpgrade", nil
+	return infrav1.NewHold(infrav1.HoldOwnerRollingOut, "Machine/"+o.upgrade.Spec.MachineName,
+		why+". Revert that change, or set spec.cancel of this ElementalHostUpgrade"), nil
 }
 
 // unwantedNow reads once more what the owner of the Machine wants, and says why that is not this attempt's OS, or not known to

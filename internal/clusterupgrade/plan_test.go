@@ -163,59 +163,59 @@ var _ = Describe("Whether a node may begin", func() {
 	canary := []infrav1.PoolStage{stage(1, 60, "a"), stage(0, 0, "*")}
 
 	DescribeTable("by the stage that the upgrade is at", func(p *clusterupgrade.Plan, machine, expected string) {
-		Expect(p.Holds(machine, noon)).To(Equal(expected))
+		Expect(held(p.Hold(machine, noon))).To(Equal(expected))
 	},
 		Entry("of the current stage", plan([]clusterupgrade.Pool{pool("a", "a", waiting), pool("b", "b", waiting)}), "a-1", ""),
 		Entry("of a later stage", plan([]clusterupgrade.Pool{pool("a", "a", waiting), pool("b", "b", waiting)}), "b-1",
-			"it is at stage a, to which this node does not belong"),
+			"NotInStage: it is at stage a, to which this node does not belong"),
 		Entry("of a later stage, while a node of the current one is in work", plan([]clusterupgrade.Pool{pool("a", "a", begun), pool("b", "b", waiting)}), "b-1",
-			"it is at stage a, to which this node does not belong"),
+			"NotInStage: it is at stage a, to which this node does not belong"),
 		Entry("of a later stage, once the others are done", plan([]clusterupgrade.Pool{pool("a", "a", done), pool("b", "b", waiting)}), "b-1", ""),
 		Entry("of a later stage, where the host of the last node is lost and released", plan([]clusterupgrade.Pool{pool("a", "a", done, released), pool("b", "b", waiting)}), "b-1", ""),
 		Entry("of no stage", plan([]clusterupgrade.Pool{pool("a", "a", waiting), pool("b", "b", waiting)}, stage(0, 0, "a")), "b-1",
-			"it is at stage a, to which this node does not belong"),
+			"NotInStage: it is at stage a, to which this node does not belong"),
 		Entry("the canary", plan([]clusterupgrade.Pool{pool("a", "a", waiting, waiting)}, canary...), "a-2", ""),
-		Entry("a second canary", plan([]clusterupgrade.Pool{pool("a", "a", begun, waiting)}, canary...), "a-2", "stage a (nodes: 1) has its nodes"),
-		Entry("a second canary, while the first is not known to run the OS", plan([]clusterupgrade.Pool{pool("a", "a", ended, waiting)}, canary...), "a-2", "stage a (nodes: 1) has its nodes"),
+		Entry("a second canary", plan([]clusterupgrade.Pool{pool("a", "a", begun, waiting)}, canary...), "a-2", "NotInStage: stage a (nodes: 1) has its nodes"),
+		Entry("a second canary, while the first is not known to run the OS", plan([]clusterupgrade.Pool{pool("a", "a", ended, waiting)}, canary...), "a-2", "NotInStage: stage a (nodes: 1) has its nodes"),
 		Entry("while it is not known how another one ended", plan([]clusterupgrade.Pool{pool("a", "a", ending, waiting)}), "a-2",
-			"how ElementalHostUpgrade begun-a-1 ended is being recorded: see its message if that lasts"),
+			"NotInStage: how ElementalHostUpgrade begun-a-1 ended is being recorded: see its message if that lasts"),
 		Entry("after a canary of which another node is in work", plan([]clusterupgrade.Pool{pool("a", "a", done, begun), pool("b", "b", waiting)}, stage(1, 0, "a"), stage(0, 0, "*")), "b-1", ""),
 		Entry("of a pool after one that has no Machines", plan([]clusterupgrade.Pool{pool("b", "b", waiting)}, stage(0, 0, "a"), stage(0, 0, "b")), "b-1",
-			"it is at stage a, to which this node does not belong"),
+			"NotInStage: it is at stage a, to which this node does not belong"),
 		Entry("while the canary's soak is not recorded", plan([]clusterupgrade.Pool{pool("a", "a", done, waiting)}, canary...), "a-2",
-			"stage a (nodes: 1) is done, and its soak of 1m0s begins"),
+			"Soaking: stage a (nodes: 1) is done, and its soak of 1m0s begins"),
 		Entry("when a node has failed", plan([]clusterupgrade.Pool{pool("a", "a", failed, waiting)}), "a-2",
-			"node a-1 was not upgraded: ElementalHostUpgrade failed-a-1 is RolledBack: unit broken.service failed. Create another ElementalClusterUpgrade, with an image that boots"),
+			"RolloutStopped: node a-1 was not upgraded: ElementalHostUpgrade failed-a-1 is RolledBack: unit broken.service failed. Create another ElementalClusterUpgrade, with an image that boots"),
 		Entry("when all is done", plan([]clusterupgrade.Pool{pool("a", "a", done, done)}), "a-1", ""),
 	)
 
 	It("waits for the soak of a stage, from when it is recorded as done", func() {
 		p := plan([]clusterupgrade.Pool{pool("a", "a", done, waiting)}, canary...)
 		p.Upgrade.Status.Stages = append(p.Upgrade.Status.Stages, recorded("a (nodes: 1)"))
-		Expect(p.Holds("a-2", noon.Add(59*time.Second))).To(Equal("stage a (nodes: 1) is done, and it soaks until 2026-11-26T12:01:00Z"))
+		Expect(held(p.Hold("a-2", noon.Add(59*time.Second)))).To(Equal("Soaking: stage a (nodes: 1) is done, and it soaks until 2026-11-26T12:01:00Z"))
 		Expect(p.SoakEnds(noon.Add(59 * time.Second))).To(Equal(noon.Add(time.Minute)))
-		Expect(p.Holds("a-2", noon.Add(time.Minute))).To(BeEmpty())
+		Expect(held(p.Hold("a-2", noon.Add(time.Minute)))).To(BeEmpty())
 		Expect(p.SoakEnds(noon.Add(time.Minute))).To(BeZero())
 	})
 
 	It("waits for Preflight", func() {
 		p := plan([]clusterupgrade.Pool{pool("a", "a", waiting)})
 		p.Upgrade.Status.Stages = nil
-		Expect(p.Holds("a-1", noon)).To(Equal("its stage Preflight is not done"))
+		Expect(held(p.Hold("a-1", noon))).To(Equal("NotInStage: its stage Preflight is not done"))
 	})
 
 	DescribeTable("by what people ask", func(change func(*infrav1.ElementalClusterUpgrade), expected string) {
 		p := plan([]clusterupgrade.Pool{pool("a", "a", waiting)})
 		change(p.Upgrade)
-		Expect(p.Holds("a-1", noon)).To(Equal(expected))
+		Expect(held(p.Hold("a-1", noon))).To(Equal(expected))
 	},
-		Entry("paused", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true }, "it is paused: set its spec.paused to false"),
-		Entry("cancelled", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.Paused = true, true }, "it is cancelled"),
+		Entry("paused", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true }, "UpgradePaused: it is paused: set its spec.paused to false"),
+		Entry("cancelled", func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.Paused = true, true }, "UpgradeCancelled: it is cancelled"),
 		Entry("paused by annotation", func(u *infrav1.ElementalClusterUpgrade) {
 			u.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		},
-			"it has the annotation cluster.x-k8s.io/paused"),
-		Entry("deleted", func(u *infrav1.ElementalClusterUpgrade) { u.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) }, "it is cancelled"),
+			"UpgradePaused: it has the annotation cluster.x-k8s.io/paused"),
+		Entry("deleted", func(u *infrav1.ElementalClusterUpgrade) { u.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) }, "UpgradeCancelled: it is cancelled"),
 	)
 })
 
@@ -247,7 +247,16 @@ var _ = It("lets no node of another stage begin while the upgrade waits for a ga
 	p.Upgrade.Status.Stages = []infrav1.ClusterUpgradeStage{
 		recorded(clusterupgrade.StagePreflight), recorded(clusterupgrade.StagePrefetch), recorded("a (nodes: 1)"),
 	}
-	Expect(p.Holds("a-2", noon)).To(BeEmpty())
+	Expect(held(p.Hold("a-2", noon))).To(BeEmpty())
 	p.Upgrade.Spec.Gates = []infrav1.UpgradeGate{{Name: "smoke", Job: &infrav1.GateJob{Image: "smoke"}}}
-	Expect(p.Holds("a-2", noon)).To(Equal("gate smoke is being evaluated"))
+	Expect(held(p.Hold("a-2", noon))).To(Equal("GateClosed: gate smoke is being evaluated"))
 })
+
+// held is a hold in a line; empty for none.
+func held(hold *infrav1.UpgradeHold) string {
+	if hold == nil {
+		return ""
+	}
+	Expect(hold.Object).To(HavePrefix("ElementalClusterUpgrade/"))
+	return string(hold.Reason) + ": " + hold.Message
+}

@@ -68,51 +68,72 @@ func (p *Plan) Recorded(name string) *infrav1.ClusterUpgradeStage {
 	return nil
 }
 
-// Holds says why the node of a Machine must not be begun now; empty if it may be.
-func (p *Plan) Holds(machine string, now time.Time) string {
-	if stopped := p.stopped(); stopped != "" {
+// Hold is why the upgrade of a Machine's node must not start now; nil if it may.
+func (p *Plan) Hold(machine string, now time.Time) *infrav1.UpgradeHold {
+	if stopped := p.stopped(); stopped != nil {
 		return stopped
 	}
 	current := p.Current(now)
 	if current == len(p.Stages) {
-		return cmp.Or(p.Outside(now), p.ClosedGate(now))
+		return cmp.Or(p.closedWindow(now), p.closedGate(now))
 	}
 	stage := p.Stages[current]
 	if soaks := p.soaking(current, now); stage.IsDone() && soaks != "" {
-		return fmt.Sprintf("stage %s is done, and %s", stage.Name, soaks)
+		return p.hold(infrav1.HoldSoaking, "stage %s is done, and %s", stage.Name, soaks)
 	}
-	if outside := p.Outside(now); outside != "" {
-		return outside
+	if closed := p.closedWindow(now); closed != nil {
+		return closed
 	}
 	if !stage.Has(machine) {
-		return fmt.Sprintf("it is at stage %s, to which this node does not belong", stage.Name)
+		return p.hold(infrav1.HoldNotInStage, "it is at stage %s, to which this node does not belong", stage.Name)
 	}
 	if stage.Limit > 0 && stage.Count(Done, Begun, Ending, Ended) >= stage.Limit {
-		return fmt.Sprintf("stage %s has its nodes", stage.Name)
+		return p.hold(infrav1.HoldNotInStage, "stage %s has its nodes", stage.Name)
 	}
-	return p.ClosedGate(now)
+	return p.closedGate(now)
 }
 
-// stopped says why no node is begun at all, whatever the time and the stage; empty if that is not so.
-func (p *Plan) stopped() string {
+// hold of an ElementalClusterUpgrade.
+func (p *Plan) hold(reason infrav1.HoldReason, format string, args ...any) *infrav1.UpgradeHold {
+	return infrav1.NewHold(reason, "ElementalClusterUpgrade/"+p.Upgrade.Name, fmt.Sprintf(format, args...))
+}
+
+// holdUnless is a hold with a message; nil where there is none.
+func (p *Plan) holdUnless(message string, reason infrav1.HoldReason) *infrav1.UpgradeHold {
+	if message == "" {
+		return nil
+	}
+	return p.hold(reason, "%s", message)
+}
+
+func (p *Plan) closedWindow(now time.Time) *infrav1.UpgradeHold {
+	return p.holdUnless(p.Outside(now), infrav1.HoldWindowClosed)
+}
+
+func (p *Plan) closedGate(now time.Time) *infrav1.UpgradeHold {
+	return p.holdUnless(p.ClosedGate(now), infrav1.HoldGateClosed)
+}
+
+// stopped is why the upgrade of no node starts at all, whatever the time and the stage; nil if that is not so.
+func (p *Plan) stopped() *infrav1.UpgradeHold {
 	switch failed := p.Failed(); {
 	case p.Upgrade.Spec.Cancel || !p.Upgrade.DeletionTimestamp.IsZero():
-		return "it is cancelled"
+		return p.hold(infrav1.HoldUpgradeCancelled, "it is cancelled")
 	case p.Upgrade.Spec.Paused:
-		return "it is paused: set its spec.paused to false"
+		return p.hold(infrav1.HoldUpgradePaused, "it is paused: set its spec.paused to false")
 	case annotations.HasPaused(p.Upgrade):
-		return "it has the annotation " + clusterv1.PausedAnnotation
+		return p.hold(infrav1.HoldUpgradePaused, "it has the annotation %s", clusterv1.PausedAnnotation)
 	case p.unfinished() != "":
-		return "its stage " + p.unfinished() + " is not done"
+		return p.hold(infrav1.HoldNotInStage, "its stage %s is not done", p.unfinished())
 	case len(failed) > 0:
-		return p.failure(failed)
+		return p.hold(infrav1.HoldRolloutStopped, "%s", p.failure(failed))
 	}
 	for _, member := range p.Members() {
 		if member.State == Ending {
-			return "how ElementalHostUpgrade " + member.Attempt.Name + " ended is being recorded: see its message if that lasts"
+			return p.hold(infrav1.HoldNotInStage, "how ElementalHostUpgrade %s ended is being recorded: see its message if that lasts", member.Attempt.Name)
 		}
 	}
-	return ""
+	return nil
 }
 
 // Failed are the members whose attempts ended without the OS.

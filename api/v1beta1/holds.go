@@ -1,0 +1,137 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// HoldReason is why an upgrade does not go on.
+// +kubebuilder:validation:MaxLength=64
+type HoldReason string
+
+// Reasons why an ElementalHostUpgrade does not go on.
+const (
+	// HoldClusterPaused: spec.paused of the Cluster is true.
+	HoldClusterPaused HoldReason = "ClusterPaused"
+	// HoldAttemptPaused: the ElementalHostUpgrade has Cluster API's paused annotation.
+	HoldAttemptPaused HoldReason = "AttemptPaused"
+	// HoldNodePaused: the Node has the pause label, and its upgrade is not approved.
+	HoldNodePaused HoldReason = "NodePaused"
+	// HoldBrokenReferences: the Cluster, Machine, ElementalMachine and host that the attempt names are not one node of one cluster.
+	HoldBrokenReferences HoldReason = "BrokenReferences"
+	// HoldDesiredOSUnknown: it is not known which OS the owner of the Machine wants.
+	HoldDesiredOSUnknown HoldReason = "DesiredOSUnknown"
+	// HoldPreflightFailed: a preflight check blocks.
+	HoldPreflightFailed HoldReason = "PreflightFailed"
+	// HoldImageQuarantined: a host rolled back from the image, or a user has added it to a quarantine.
+	HoldImageQuarantined HoldReason = "ImageQuarantined"
+	// HoldTrustedRootMissing: what the image's signature is verified with does not exist, or is not valid.
+	HoldTrustedRootMissing HoldReason = "TrustedRootMissing"
+	// HoldHostNotReporting: the host has not answered the request for the upgrade.
+	HoldHostNotReporting HoldReason = "HostNotReporting"
+	// HoldClusterUnreachable: the API server of the workload cluster does not answer.
+	HoldClusterUnreachable HoldReason = "ClusterUnreachable"
+	// HoldNodeMissing: the Node of the Machine does not exist.
+	HoldNodeMissing HoldReason = "NodeMissing"
+	// HoldNamespaceNotOptedIn: the namespace does not allow upgrades in place.
+	HoldNamespaceNotOptedIn HoldReason = "NamespaceNotOptedIn"
+	// HoldOwnerRollingOut: the owner of the Machine may be about to replace it.
+	HoldOwnerRollingOut HoldReason = "OwnerRollingOut"
+	// HoldUpgradeReplaced: an older ElementalClusterUpgrade of the Cluster has not ended.
+	HoldUpgradeReplaced HoldReason = "UpgradeReplaced"
+	// HoldUpgradeCancelled: the ElementalClusterUpgrade was cancelled before the node had its turn.
+	HoldUpgradeCancelled HoldReason = "UpgradeCancelled"
+	// HoldUpgradePaused: the ElementalClusterUpgrade is paused.
+	HoldUpgradePaused HoldReason = "UpgradePaused"
+	// HoldRolloutStopped: a node of the ElementalClusterUpgrade was not upgraded.
+	HoldRolloutStopped HoldReason = "RolloutStopped"
+	// HoldNotInStage: the node belongs to a later stage of the ElementalClusterUpgrade.
+	HoldNotInStage HoldReason = "NotInStage"
+	// HoldSoaking: a stage of the ElementalClusterUpgrade is done, and its soak is not over.
+	HoldSoaking HoldReason = "Soaking"
+	// HoldWindowClosed: no maintenance window of the ElementalClusterUpgrade is open.
+	HoldWindowClosed HoldReason = "WindowClosed"
+	// HoldGateClosed: a gate of the ElementalClusterUpgrade is closed.
+	HoldGateClosed HoldReason = "GateClosed"
+	// HoldRancherNotDraining: Rancher has not drained the Node, or does not wait for its upgrade.
+	HoldRancherNotDraining HoldReason = "RancherNotDraining"
+	// HoldNoSlot: as many nodes of the Cluster as may be disrupted at a time are.
+	HoldNoSlot HoldReason = "NoSlot"
+	// HoldControlPlaneBusy: another control plane node of the Cluster is upgraded.
+	HoldControlPlaneBusy HoldReason = "ControlPlaneBusy"
+	// HoldEvacuationBusy: virtual machines leave another node of the Cluster.
+	HoldEvacuationBusy HoldReason = "EvacuationBusy"
+	// HoldHostLost: the host has not booted within the time-out.
+	HoldHostLost HoldReason = "HostLost"
+	// HoldRequestRefused: an API server refuses a request of the attempt.
+	HoldRequestRefused HoldReason = "RequestRefused"
+)
+
+// HoldActor is who can end a hold.
+// +kubebuilder:validation:Enum=User;Host;Cluster;Time
+type HoldActor string
+
+// Actors that can end a hold.
+const (
+	// HoldByUser: a user has to change something; the message says what.
+	HoldByUser HoldActor = "User"
+	// HoldByHost: the host has to report.
+	HoldByHost HoldActor = "Host"
+	// HoldByCluster: another controller, or another node of the cluster, has to finish.
+	HoldByCluster HoldActor = "Cluster"
+	// HoldByTime: it ends at a time.
+	HoldByTime HoldActor = "Time"
+)
+
+// holdActors has every reason. Its order is not significant.
+var holdActors = map[HoldReason]HoldActor{
+	HoldClusterPaused: HoldByUser, HoldAttemptPaused: HoldByUser, HoldNodePaused: HoldByUser,
+	HoldBrokenReferences: HoldByUser, HoldDesiredOSUnknown: HoldByCluster,
+	HoldPreflightFailed: HoldByUser, HoldImageQuarantined: HoldByUser, HoldTrustedRootMissing: HoldByUser,
+	HoldHostNotReporting: HoldByHost, HoldHostLost: HoldByHost,
+	HoldClusterUnreachable: HoldByCluster, HoldNodeMissing: HoldByCluster, HoldRequestRefused: HoldByUser,
+	HoldNamespaceNotOptedIn: HoldByUser, HoldOwnerRollingOut: HoldByUser,
+	HoldUpgradeReplaced: HoldByCluster, HoldUpgradeCancelled: HoldByUser, HoldUpgradePaused: HoldByUser, HoldRolloutStopped: HoldByUser,
+	HoldNotInStage: HoldByCluster, HoldSoaking: HoldByTime, HoldWindowClosed: HoldByTime, HoldGateClosed: HoldByCluster,
+	HoldRancherNotDraining: HoldByCluster,
+	HoldNoSlot:             HoldByCluster, HoldControlPlaneBusy: HoldByCluster, HoldEvacuationBusy: HoldByCluster,
+}
+
+// HoldReasons returns every reason, in no order.
+func HoldReasons() []HoldReason {
+	reasons := make([]HoldReason, 0, len(holdActors))
+	for reason := range holdActors {
+		reasons = append(reasons, reason)
+	}
+	return reasons
+}
+
+// Who can end a hold with this reason. Default HoldByUser, for a reason that this version does not know.
+func (r HoldReason) Who() HoldActor {
+	if actor, known := holdActors[r]; known {
+		return actor
+	}
+	return HoldByUser
+}
+
+// NewHold returns a hold that was just found. Since is left to what records it.
+func NewHold(reason HoldReason, object, message string) *UpgradeHold {
+	return &UpgradeHold{Reason: reason, Object: object, Message: message, Who: reason.Who()}
+}
+
+// UpgradeHold is one reason why an upgrade does not go on.
+type UpgradeHold struct {
+	// reason of the hold, for example "NoSlot".
+	Reason HoldReason `json:"reason"`
+	// object that causes the hold, as "Kind/name". Empty where the reason says it all.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Object string `json:"object,omitempty"`
+	// message says what is waited for, and what a user can do.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// since is when the controller first found the hold, with this reason and object, without interruption.
+	Since metav1.Time `json:"since"`
+	// who can end the hold: User, Host, Cluster or Time.
+	Who HoldActor `json:"who"`
+}

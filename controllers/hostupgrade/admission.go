@@ -1,0 +1,194 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+)
+
+// admission is all that decides whether an attempt gets a slot. What has not been read yet holds nothing.
+type admission struct {
+	*observation
+	// optOut and rollsOut keep the attempt from a slot whoever has them.
+	optOut, rollsOut *hold
+	// slots are who has them.
+	slots occupancy
+	// evacuates reports whether virtual machines may have to leave the node.
+	evacuates bool
+	// order is the hold by the cluster's upgrade, and gate by one of its gates.
+	order, gate *hold
+	// checks are what the preflight checks found, and unreadable is why they could not look.
+	checks     []infrav1.PreflightResult
+	unreadable *hold
+	// unwanted is the hold of an attempt that is not known to be wanted any more.
+	unwanted *hold
+}
+
+// admissionHolds decide, each on the snapshot alone. The order is that in which they are reported.
+var admissionHolds = []func(*admission) []*hold{
+	one((*admission).quarantined),
+	one(func(a *admission) *hold { return a.optOut }),
+	one(func(a *admission) *hold { return a.rollsOut }),
+	one((*admission).arriving),
+	one((*admission).noSlot),
+	one((*admission).controlPlaneBusy),
+	one((*admission).evacuationBusy),
+	one(func(a *admission) *hold { return a.order }),
+	one(func(a *admission) *hold { return a.unreadable }),
+	func(a *admission) []*hold { return blockers(a.checks) },
+	one(func(a *admission) *hold { return a.gate }),
+	one(func(a *admission) *hold { return a.unwanted }),
+}
+
+func one(decide func(*admission) *hold) func(*admission) []*hold {
+	return func(a *admission) []*hold {
+		if held := decide(a); held != nil {
+			return []*hold{held}
+		}
+		return nil
+	}
+}
+
+// holds are all that keep the attempt from a slot, as far as the snapshot has been read.
+func (a *admission) holds() []*hold {
+	found := []*hold{}
+	for _, decide := range admissionHolds {
+		found = append(found, decide(a)...)
+	}
+	return found
+}
+
+// lookAgain is after how long to look again at holds. Slots and images are watched: what is polled makes up for an event that was missed.
+func (a *admission) lookAgain(holds []*hold) time.Duration {
+	switch holds[0].Reason {
+	case infrav1.HoldPreflightFailed, infrav1.HoldImageQuarantined:
+		return pollBlocked(a.checks)
+	case infrav1.HoldDesiredOSUnknown, infrav1.HoldClusterUnreachable:
+		return pollCluster
+	}
+	return pollSlots
+}
+
+func (a *admission) quarantined() *hold {
+	image := preflight.QuarantinedImage(a.elementalCluster, a.digest())
+	if image == nil {
+		return nil
+	}
+	object := "Image/" + a.digest()
+	return infrav1.NewHold(infrav1.HoldImageQuarantined, object, object+": "+preflight.QuarantineMessage(a.elementalCluster, image))
+}
+
+// arriving keeps attempts from slots that others held before they were moved to this management cluster.
+func (a *admission) arriving() *hold {
+	if len(a.slots.arriving) == 0 {
+		return nil
+	}
+	return a.slotHold(infrav1.HoldNoSlot, fmt.Sprintf("waiting for an upgrade slot of Cluster %s: moved here with cordoned nodes were %s",
+		a.upgrade.Spec.ClusterName, strings.Join(a.slots.arriving, ", ")))
+}
+
+func (a *admission) noSlot() *hold {
+	taken, most := len(a.slots.taken), a.options.MaxConcurrent
+	if taken < int(most) {
+		return nil
+	}
+	return a.slotHold(infrav1.HoldNoSlot, fmt.Sprintf("waiting for an upgrade slot of Cluster %s: %d of %d taken by %s%s",
+		a.upgrade.Spec.ClusterName, taken, most, describe(a.slots.holders, a.now), remedy(a.slots.holders)))
+}
+
+func (a *admission) controlPlaneBusy() *hold {
+	others := a.slots.controlPlane()
+	if !a.isControlPlane() || len(others) == 0 {
+		return nil
+	}
+	return a.slotHold(infrav1.HoldControlPlaneBusy, "waiting for the other control plane node, as they are upgraded one at a time: "+
+		describe(others, a.now)+remedy(others))
+}
+
+// evacuationBusy keeps a second node from being cordoned while the virtual machines of the first are on their way: two
+// nodes that wait for room on each other would wait for ever.
+func (a *admission) evacuationBusy() *hold {
+	first := slices.IndexFunc(a.slots.holders, mayEvacuate)
+	if first < 0 || !a.evacuates {
+		return nil
+	}
+	return a.slotHold(infrav1.HoldEvacuationBusy, "waiting for ElementalHostUpgrade "+a.slots.holders[first].Name+
+		" to have evacuated its node: virtual machines leave one node at a time")
+}
+
+// slotHold names the Cluster whose slots are waited for, and none of their holders: those change all the time.
+func (a *admission) slotHold(reason infrav1.HoldReason, message string) *hold {
+	return infrav1.NewHold(reason, "Cluster/"+a.upgrade.Spec.ClusterName, message)
+}
+
+func unlessEmpty(message string, reason infrav1.HoldReason, object string) *hold {
+	if message == "" {
+		return nil
+	}
+	return infrav1.NewHold(reason, object, message)
+}
+
+// readOwner reads what keeps an attempt from a slot whoever has them.
+func (r *Reconciler) readOwner(ctx context.Context, a *admission) (err error) {
+	if a.optOut, err = r.optedOut(ctx, a.observation); err != nil || a.optOut != nil {
+		return err
+	}
+	a.rollsOut, err = r.rollingOut(ctx, a.observation)
+	return err
+}
+
+func (r *Reconciler) readSlots(ctx context.Context, a *admission) (err error) {
+	if a.slots, err = r.liveSlots(ctx, a.observation); err != nil {
+		return err
+	}
+	return a.readEvacuation(ctx)
+}
+
+// readEvacuation looks for virtual machines only where another node may be evacuated.
+func (a *admission) readEvacuation(ctx context.Context) error {
+	if a.workload == nil || !slices.ContainsFunc(a.slots.holders, mayEvacuate) {
+		return nil
+	}
+	residents, err := a.workload.On(ctx, a.node)
+	a.evacuates = len(residents) > 0
+	return err
+}
+
+func (r *Reconciler) readOrder(ctx context.Context, a *admission) (err error) {
+	a.order, err = r.outOfOrder(ctx, a.observation, r.APIReader)
+	return err
+}
+
+func (r *Reconciler) readChecks(ctx context.Context, a *admission) error {
+	if a.workload == nil || a.node == nil {
+		a.unreadable = a.unreachable()
+		return nil
+	}
+	results, err := r.runChecks(ctx, a.observation, r.sourcesNow(a.observation))
+	if err != nil {
+		return err
+	}
+	a.checks, a.upgrade.Status.Preflight = results, preflight.ByCheck(results)
+	return nil
+}
+
+func (r *Reconciler) readGates(ctx context.Context, a *admission) (err error) {
+	a.gate, err = r.closedGate(ctx, a.observation)
+	return err
+}
+
+// readWanted comes last: the checks may have taken seconds.
+func (r *Reconciler) readWanted(ctx context.Context, a *admission) (err error) {
+	if a.unwanted, err = r.notDesired(ctx, a.observation); a.unwanted != nil {
+		a.unwanted.Message = "no upgrade slot of Cluster " + a.upgrade.Spec.ClusterName + " is taken: " + a.unwanted.Message
+	}
+	return err
+}
