@@ -4,6 +4,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
@@ -56,6 +58,12 @@ var _ = DescribeTable("troubleshooting.md has an entry for every",
 )
 
 var _ = Describe("troubleshooting.md", func() {
+	It("has an entry for every hold, with who can end it", func() {
+		for _, reason := range infrav1.HoldReasons() {
+			Expect(page("troubleshooting.md")).To(ContainSubstring(fmt.Sprintf("\n| `%s` | %s | ", reason, reason.Who())), string(reason))
+		}
+	})
+
 	It("has an entry for every preflight check", func() {
 		names := []string{}
 		for _, check := range preflight.Checks(kubevirt.Resident{}, longhorn.Resident{}) {

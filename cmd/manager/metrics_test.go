@@ -54,7 +54,6 @@ var _ = Describe("Our metrics", func() {
 			"elemental_hosts_drifted",
 			"elemental_runtime_extension_verifies_callers",
 			"elemental_unmanaged_upgrades_total",
-			"elemental_upgrade_attempts_held",
 			"elemental_upgrade_attempts_total",
 			"elemental_upgrade_step_duration_seconds",
 		))

@@ -257,7 +257,7 @@ func addMetrics(mgr ctrl.Manager) error {
 
 // gauges are counted from the objects that there are.
 func gauges() []metrics.Gauge {
-	return slices.Concat(host.Gauges(), machine.Gauges(), hostupgrade.Gauges(residents()...))
+	return slices.Concat(host.Gauges(), machine.Gauges(), hostupgrade.Gauges())
 }
 
 func addChecks(mgr ctrl.Manager) error {

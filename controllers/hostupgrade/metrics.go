@@ -9,16 +9,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/metrics"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // endDeleted is how an attempt ends, for the counter, that is deleted before it has ended.
@@ -89,58 +85,26 @@ func countSteps(upgrade *infrav1.ElementalHostUpgrade) {
 	}
 }
 
-// Reasons, besides the checks and the steps, for which an attempt is held.
-const (
-	heldPending = string(infrav1.UpgradePending)
-	heldPaused  = "Paused"
-	heldLost    = string(infrav1.UpgradeHostLost)
-)
-
-// Gauges are counted from the attempts that there are. Residents of workload clusters have checks, too.
-func Gauges(residents ...workload.Resident) []metrics.Gauge {
-	reasons := []string{heldPending, heldPaused, heldLost}
-	for _, check := range preflight.Checks(residents...) {
-		reasons = append(reasons, check.Name)
-	}
+// Gauges are counted from the attempts that there are.
+func Gauges() []metrics.Gauge {
 	return []metrics.Gauge{{
-		Name:  "elemental_upgrade_attempts_held",
-		Help:  "Attempts that have not ended, by what they wait for: a preflight check that blocks, else the step.",
-		Label: "reason", Values: append(reasons, StepNamesOf(infrav1.DriverRancherDrain)...), Count: countHeld,
+		Name:  "elemental_upgrade_holds",
+		Help:  "Reasons why attempts do not go on, by Cluster and reason.",
+		Label: "reason", Of: "cluster", CountOf: countHolds,
 	}}
 }
 
-func countHeld(ctx context.Context, reader client.Reader) (map[string]int, error) {
+func countHolds(ctx context.Context, reader client.Reader) (map[metrics.Of]int, error) {
 	attempts := &infrav1.ElementalHostUpgradeList{}
 	if err := reader.List(ctx, attempts, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing ElementalHostUpgrades: %w", err)
 	}
-	held := map[string]int{}
+	counts := map[metrics.Of]int{}
 	for i := range attempts.Items {
-		if !isEnded(attempts.Items[i].Status.Phase) {
-			held[heldBy(&attempts.Items[i])]++
+		attempt := &attempts.Items[i]
+		for _, held := range attempt.Status.Holds {
+			counts[metrics.Of{Of: attempt.Namespace + "/" + attempt.Spec.ClusterName, Value: string(held.Reason)}]++
 		}
 	}
-	return held, nil
-}
-
-// heldBy names what an attempt waits for: one thing, the first that is in its way.
-func heldBy(upgrade *infrav1.ElementalHostUpgrade) string {
-	status := upgrade.Status
-	switch {
-	case status.Phase == infrav1.UpgradeHostLost:
-		return heldLost
-	case conditions.IsTrue(upgrade, clusterv1.PausedCondition):
-		return heldPaused
-	case status.Step == "":
-		return heldPending
-	}
-	step := status.Step
-	if step == stepPreflight {
-		for _, result := range status.Preflight {
-			if result.Verdict == infrav1.PreflightBlock {
-				return result.Check
-			}
-		}
-	}
-	return step
+	return counts, nil
 }

@@ -4,19 +4,11 @@
 package hostupgrade_test
 
 import (
-	"context"
-	"fmt"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/hostupgrade"
 )
 
 // seen is what a metric with one label says, by the label's value: a counter its count, a histogram how
@@ -103,50 +95,4 @@ var _ = Describe("The metrics of attempts", func() {
 		}
 		Expect(since(before, ends())).To(Equal(map[string]float64{"Deleted": 1}))
 	})
-
-	DescribeTable("count attempts by what holds them",
-		func(ctx SpecContext, change func(*infrav1.ElementalHostUpgrade), expected map[string]int) {
-			w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-			upgrade := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})
-			change(upgrade)
-			Expect(live.Status().Update(ctx, upgrade)).To(Succeed())
-			Expect(heldIn(ctx, w.namespace)).To(Equal(expected))
-		},
-		Entry("nothing yet", func(*infrav1.ElementalHostUpgrade) {}, map[string]int{"Pending": 1}),
-		Entry("a step", at("Drain"), map[string]int{"Drain": 1}),
-		Entry("the first check that blocks", func(u *infrav1.ElementalHostUpgrade) {
-			at("Preflight")(u)
-			u.Status.Preflight = []infrav1.PreflightResult{
-				{Check: "KubeletVersion", Verdict: infrav1.PreflightWarn},
-				{Check: "NodeReady", Verdict: infrav1.PreflightBlock, Message: "free text"},
-				{Check: "OtherNodes", Verdict: infrav1.PreflightBlock},
-			}
-		}, map[string]int{"NodeReady": 1}),
-		Entry("the first step without a check that blocks", at("Preflight"), map[string]int{"Preflight": 1}),
-		Entry("a pause of its Cluster", func(u *infrav1.ElementalHostUpgrade) {
-			at("Drain")(u)
-			conditions.Set(u, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason})
-		}, map[string]int{"Paused": 1}),
-		Entry("its host", func(u *infrav1.ElementalHostUpgrade) {
-			at("Reboot")(u)
-			u.Status.Phase = infrav1.UpgradeHostLost
-		}, map[string]int{"HostLost": 1}),
-		Entry("nothing any more", func(u *infrav1.ElementalHostUpgrade) { u.Status.Phase = infrav1.UpgradeRolledBack }, map[string]int{}),
-	)
-
-	It("know all reasons beforehand", func(ctx SpecContext) {
-		gauge := hostupgrade.Gauges()[0]
-		Expect(gauge.Values).To(ContainElements("Pending", "Paused", "HostLost", "Quarantine", "FreeSpace", "Preflight", "Settle"))
-		Expect(gauge.Values).To(HaveEach(MatchRegexp("^[A-Za-z]+$")), fmt.Sprint(gauge.Values))
-	})
 })
-
-func at(step string) func(*infrav1.ElementalHostUpgrade) {
-	return func(u *infrav1.ElementalHostUpgrade) {
-		u.Status.Phase, u.Status.Step, u.Status.Message = infrav1.UpgradeProgressing, step, "waiting for something"
-	}
-}
-
-func heldIn(ctx context.Context, namespace string) (map[string]int, error) {
-	return hostupgrade.Gauges()[0].Count(ctx, client.NewNamespacedClient(live, namespace))
-}

@@ -32,7 +32,14 @@ type Gauge struct {
 	Values []string
 	// Count returns how many objects there are, by value. What it reads must not be changed.
 	Count func(ctx context.Context, reader client.Reader) (map[string]int, error)
+	// Of is a label for what the objects belong to, beside Label. Empty: there is none. With it CountOf counts in place of Count, by both
+	// labels, and there is no series of zero.
+	Of      string
+	CountOf func(ctx context.Context, reader client.Reader) (map[Of]int, error)
 }
+
+// Of are the values of the labels Gauge.Of and Gauge.Label.
+type Of struct{ Of, Value string }
 
 // Collector counts gauges.
 type Collector struct {
@@ -50,8 +57,11 @@ func NewCollector(reader client.Reader, elected <-chan struct{}, log logr.Logger
 	c := &Collector{reader: reader, elected: elected, log: log, gauges: gauges}
 	for _, gauge := range gauges {
 		var labels []string
+		if gauge.Of != "" {
+			labels = append(labels, gauge.Of)
+		}
 		if gauge.Label != "" {
-			labels = []string{gauge.Label}
+			labels = append(labels, gauge.Label)
 		}
 		c.descs = append(c.descs, prometheus.NewDesc(gauge.Name, gauge.Help, labels, nil))
 	}
@@ -84,6 +94,10 @@ func (c *Collector) Collect(found chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
 	for i, gauge := range c.gauges {
+		if gauge.Of != "" {
+			c.collectOf(ctx, found, i)
+			continue
+		}
 		counts, err := gauge.Count(ctx, c.reader)
 		if err != nil {
 			c.log.Error(err, "Failed to count", "metric", gauge.Name)
@@ -96,6 +110,17 @@ func (c *Collector) Collect(found chan<- prometheus.Metric) {
 		for value, count := range gauge.bounded(counts) {
 			found <- prometheus.MustNewConstMetric(c.descs[i], prometheus.GaugeValue, float64(count), value)
 		}
+	}
+}
+
+func (c *Collector) collectOf(ctx context.Context, found chan<- prometheus.Metric, i int) {
+	counts, err := c.gauges[i].CountOf(ctx, c.reader)
+	if err != nil {
+		c.log.Error(err, "Failed to count", "metric", c.gauges[i].Name)
+		return
+	}
+	for of, count := range counts {
+		found <- prometheus.MustNewConstMetric(c.descs[i], prometheus.GaugeValue, float64(count), of.Of, of.Value)
 	}
 }
 

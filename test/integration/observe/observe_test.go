@@ -76,7 +76,7 @@ var _ = Describe("An operator", Ordered, func() {
 		Expect(samples[`elemental_upgrade_step_duration_seconds_sum{step="Reboot"}`]).To(BeNumerically(">=", 2), "writing the image takes a second")
 		Expect(samples).To(SatisfyAll(HaveKeyWithValue(serving, 2.0), HaveKeyWithValue(drifted, 0.0)))
 		for name, value := range samples {
-			if strings.HasPrefix(name, "elemental_upgrade_attempts_held") {
+			if strings.HasPrefix(name, "elemental_upgrade_holds") {
 				Expect(value).To(BeZero(), name)
 			}
 		}
@@ -156,7 +156,7 @@ var _ = Describe("An operator", Ordered, func() {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
 		Eventually(line(ctx)).Should(ContainSubstring("demo-node-1 paused (3/"))
-		Eventually(sample(ctx, `elemental_upgrade_attempts_held{reason="Approve"}`)).Should(Equal(1.0))
+		Eventually(sample(ctx, fmt.Sprintf(`elemental_upgrade_holds{cluster="%s/%s",reason="NodePaused"}`, cluster.Namespace(), cluster.Options.Name))).Should(Equal(1.0))
 		Eventually(hostNamed(ctx, node)).Should(HaveField("Spec.Upgrade.Digest", Not(BeEmpty())), "it is told what it has resolved")
 		host, err := hostNamed(ctx, node)()
 		Expect(err).NotTo(HaveOccurred())
