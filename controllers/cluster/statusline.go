@@ -127,18 +127,41 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 	if step == "" {
 		return "pending", upgrades
 	}
-	what = cmp.Or(doing[step], step)
-	if blocked := preflight.BlockedBy(attempt.Status.Preflight); blocked != "" {
+	what, urgent = cmp.Or(doing[step], step), upgrades
+	switch blocked, by := preflight.BlockedBy(attempt.Status.Preflight), heldBy(attempt); {
+	case blocked != "":
 		what, urgent = "held by "+blocked, held
-	} else if attempts.WaitsForApproval(attempt) || step == waitsForPeople {
+	case attempts.WaitsForApproval(attempt):
 		urgent = held
-	} else {
-		urgent = upgrades
+	case by != "":
+		what, urgent = "held by "+by, held
+	case step == waitsForPeople:
+		urgent = held
+	case waitsForHost(attempt):
+		what = "waiting for its host"
 	}
 	if conditions.IsTrue(attempt, clusterv1.PausedCondition) {
 		what, urgent = "paused while "+what, held
 	}
 	return fmt.Sprintf("%s (%d/%d)", what, attempt.Status.StepIndex, attempt.Status.StepCount), urgent
+}
+
+// heldBy names what a user has to end; empty where there is nothing. What others end needs no attention, and a pause is named by itself.
+func heldBy(attempt *infrav1.ElementalHostUpgrade) string {
+	named := []infrav1.HoldReason{infrav1.HoldNodePaused, infrav1.HoldClusterPaused, infrav1.HoldAttemptPaused}
+	reasons := []string{}
+	for _, hold := range attempt.Status.Holds {
+		if hold.Who == infrav1.HoldByUser && !slices.Contains(named, hold.Reason) && !slices.Contains(reasons, string(hold.Reason)) {
+			reasons = append(reasons, string(hold.Reason))
+		}
+	}
+	return strings.Join(reasons, " and ")
+}
+
+// waitsForHost reports whether the host has not answered, as all do for a moment.
+func waitsForHost(attempt *infrav1.ElementalHostUpgrade) bool {
+	holds := attempt.Status.Holds
+	return len(holds) > 0 && holds[0].Reason == infrav1.HoldHostNotReporting
 }
 
 // because is the message of an end, as far as it fits.

@@ -59,6 +59,14 @@ func blocked(checks ...string) func(*infrav1.ElementalHostUpgrade) {
 	}
 }
 
+func heldFor(reasons ...infrav1.HoldReason) func(*infrav1.ElementalHostUpgrade) {
+	return func(u *infrav1.ElementalHostUpgrade) {
+		for _, reason := range reasons {
+			u.Status.Holds = append(u.Status.Holds, *infrav1.NewHold(reason, "", ""))
+		}
+	}
+}
+
 func stopped(u *infrav1.ElementalHostUpgrade) {
 	conditions.Set(u, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason})
 }
@@ -110,6 +118,12 @@ var _ = DescribeTable("The status line",
 	Entry("a paused node, and one that has ended badly", []node{
 		in("workers", off("n-1", v2, ended(infrav1.UpgradeAborted, ""))), in("workers", off("n-2", v2, step("Approve", 3))),
 	}, metav1.ConditionFalse, "NodesHeld", "0 of 2 nodes on sha256:0123456789ab, n-1 aborted, n-2 paused (3/14)"),
+	Entry("a node that a user has to let go on", []node{off("n-1", v2, step("Admit", 4), heldFor(infrav1.HoldNamespaceNotOptedIn, infrav1.HoldOwnerRollingOut))},
+		metav1.ConditionFalse, "NodesHeld", "0 of 1 nodes on sha256:0123456789ab, n-1 held by NamespaceNotOptedIn and OwnerRollingOut (4/14)"),
+	Entry("a node that others let go on", []node{off("n-1", v2, step("Admit", 4), heldFor(infrav1.HoldNoSlot, infrav1.HoldSoaking))},
+		metav1.ConditionFalse, "NodesUpgrading", "0 of 1 nodes on sha256:0123456789ab, n-1 waiting for its turn (4/14)"),
+	Entry("a node whose host is silent", []node{off("n-1", v2, step("Preflight", 1), heldFor(infrav1.HoldHostNotReporting))},
+		metav1.ConditionFalse, "NodesUpgrading", "0 of 1 nodes on sha256:0123456789ab, n-1 waiting for its host (1/14)"),
 	Entry("a paused attempt", []node{off("n-1", v2, step("Drain", 7), stopped)},
 		metav1.ConditionFalse, "NodesHeld", "0 of 1 nodes on sha256:0123456789ab, n-1 paused while draining (7/14)"),
 	Entry("a roll-back, and those that wait because of it", []node{
