@@ -231,13 +231,17 @@ const (
 
 // Condition types and reasons of ElementalHostUpgrade.
 const (
-	// UpgradeAdmittedCondition is True while the attempt has an upgrade slot of its Cluster, and False before, with the reason of its first hold. An
-	// attempt that has ended has none.
+	// UpgradeAdmittedCondition is True while the attempt has an upgrade slot of its Cluster, and False otherwise, with the reason of its first hold if it
+	// has one.
 	UpgradeAdmittedCondition = "Admitted"
 	// UpgradeAdmittedReason: the attempt has its slot.
 	UpgradeAdmittedReason = "Admitted"
 	// UpgradePreparingReason: nothing holds the attempt, and its host is not ready for the upgrade yet.
 	UpgradePreparingReason = "Preparing"
+	// UpgradeNotRequiredReason: the attempt is past the disruption of its node, and has returned its slot or has not needed one.
+	UpgradeNotRequiredReason = "NotRequired"
+	// UpgradeEndedReason: the attempt has ended, and has no slot.
+	UpgradeEndedReason = "Ended"
 	// UpgradeProgressingCondition is True while the attempt has not ended; its message has the current
 	// step and what it waits for.
 	UpgradeProgressingCondition = "Progressing"

@@ -141,7 +141,8 @@ type ElementalHostUpgradeStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// holds are the reasons why the attempt does not go on, the first to be ended first. Empty while it goes on, and when it has ended.
+	// holds are the reasons why the attempt does not continue, in the order in which they are decided. There are none while it makes progress, which a
+	// step shows that has not taken longer than its time-out, and when it has ended.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

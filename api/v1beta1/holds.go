@@ -21,6 +21,8 @@ const (
 	HoldBrokenReferences HoldReason = "BrokenReferences"
 	// HoldDesiredOSUnknown: it is not known which OS the owner of the Machine wants.
 	HoldDesiredOSUnknown HoldReason = "DesiredOSUnknown"
+	// HoldNoLongerDesired: the attempt is about to end, because another OS is wanted, or a user has cancelled it.
+	HoldNoLongerDesired HoldReason = "NoLongerDesired"
 	// HoldPreflightFailed: a preflight check blocks.
 	HoldPreflightFailed HoldReason = "PreflightFailed"
 	// HoldImageQuarantined: a host rolled back from the image, or a user has added it to a quarantine.
@@ -45,12 +47,18 @@ const (
 	HoldUpgradePaused HoldReason = "UpgradePaused"
 	// HoldRolloutStopped: a node of the ElementalClusterUpgrade was not upgraded.
 	HoldRolloutStopped HoldReason = "RolloutStopped"
+	// HoldStageNotReady: Preflight or Prefetch of the ElementalClusterUpgrade is not done.
+	HoldStageNotReady HoldReason = "StageNotReady"
+	// HoldOutcomePending: it is not recorded yet how another node's upgrade ended.
+	HoldOutcomePending HoldReason = "OutcomePending"
 	// HoldNotInStage: the node belongs to a later stage of the ElementalClusterUpgrade.
 	HoldNotInStage HoldReason = "NotInStage"
 	// HoldSoaking: a stage of the ElementalClusterUpgrade is done, and its soak is not over.
 	HoldSoaking HoldReason = "Soaking"
 	// HoldWindowClosed: no maintenance window of the ElementalClusterUpgrade is open.
 	HoldWindowClosed HoldReason = "WindowClosed"
+	// HoldNoWindowFits: no maintenance window of the ElementalClusterUpgrade is valid and long enough.
+	HoldNoWindowFits HoldReason = "NoWindowFits"
 	// HoldGateClosed: a gate of the ElementalClusterUpgrade is closed.
 	HoldGateClosed HoldReason = "GateClosed"
 	// HoldRancherNotDraining: Rancher has not drained the Node, or does not wait for its upgrade.
@@ -63,6 +71,8 @@ const (
 	HoldEvacuationBusy HoldReason = "EvacuationBusy"
 	// HoldHostLost: the host has not booted within the time-out.
 	HoldHostLost HoldReason = "HostLost"
+	// HoldStepOverdue: a step takes longer than its time-out, which does not end it.
+	HoldStepOverdue HoldReason = "StepOverdue"
 	// HoldRequestRefused: an API server refuses a request of the attempt.
 	HoldRequestRefused HoldReason = "RequestRefused"
 )
@@ -86,13 +96,13 @@ const (
 // holdActors has every reason. Its order is not significant.
 var holdActors = map[HoldReason]HoldActor{
 	HoldClusterPaused: HoldByUser, HoldAttemptPaused: HoldByUser, HoldNodePaused: HoldByUser,
-	HoldBrokenReferences: HoldByUser, HoldDesiredOSUnknown: HoldByCluster,
+	HoldBrokenReferences: HoldByUser, HoldDesiredOSUnknown: HoldByUser, HoldNoLongerDesired: HoldByCluster,
 	HoldPreflightFailed: HoldByUser, HoldImageQuarantined: HoldByUser, HoldTrustedRootMissing: HoldByUser,
 	HoldHostNotReporting: HoldByHost, HoldHostLost: HoldByHost,
-	HoldClusterUnreachable: HoldByCluster, HoldNodeMissing: HoldByCluster, HoldRequestRefused: HoldByUser,
-	HoldNamespaceNotOptedIn: HoldByUser, HoldOwnerRollingOut: HoldByUser,
+	HoldClusterUnreachable: HoldByCluster, HoldNodeMissing: HoldByCluster, HoldRequestRefused: HoldByUser, HoldStepOverdue: HoldByUser,
+	HoldNamespaceNotOptedIn: HoldByUser, HoldOwnerRollingOut: HoldByCluster,
 	HoldUpgradeReplaced: HoldByCluster, HoldUpgradeCancelled: HoldByUser, HoldUpgradePaused: HoldByUser, HoldRolloutStopped: HoldByUser,
-	HoldNotInStage: HoldByCluster, HoldSoaking: HoldByTime, HoldWindowClosed: HoldByTime, HoldGateClosed: HoldByCluster,
+	HoldStageNotReady: HoldByCluster, HoldOutcomePending: HoldByCluster, HoldNotInStage: HoldByCluster, HoldSoaking: HoldByTime, HoldWindowClosed: HoldByTime, HoldNoWindowFits: HoldByUser, HoldGateClosed: HoldByCluster,
 	HoldRancherNotDraining: HoldByCluster,
 	HoldNoSlot:             HoldByCluster, HoldControlPlaneBusy: HoldByCluster, HoldEvacuationBusy: HoldByCluster,
 }
@@ -123,14 +133,18 @@ func NewHold(reason HoldReason, object, message string) *UpgradeHold {
 type UpgradeHold struct {
 	// reason of the hold, for example "NoSlot".
 	Reason HoldReason `json:"reason"`
-	// object that causes the hold, as "Kind/name". Empty where the reason says it all.
+	// object that causes the hold, as "Kind/name". Empty where the reason says it all. A longer text is cut.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Object string `json:"object,omitempty"`
+	// check is the preflight check that blocks, where reason is PreflightFailed or ImageQuarantined.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Check string `json:"check,omitempty"`
 	// message says what is waited for, and what a user can do.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// since is when the controller first found the hold, with this reason and object, without interruption.
+	// since is when the controller first found the hold, with this reason, object and check, without interruption.
 	Since metav1.Time `json:"since"`
 	// who can end the hold: User, Host, Cluster or Time.
 	Who HoldActor `json:"who"`

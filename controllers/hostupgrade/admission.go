@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
 // admission is all that decides whether an attempt gets a slot. What has not been read yet holds nothing.
@@ -43,7 +44,7 @@ var admissionHolds = []func(*admission) []*hold{
 	one((*admission).evacuationBusy),
 	one(func(a *admission) *hold { return a.order }),
 	one(func(a *admission) *hold { return a.unreadable }),
-	func(a *admission) []*hold { return blockers(a.checks) },
+	(*admission).blocked,
 	one(func(a *admission) *hold { return a.gate }),
 	one(func(a *admission) *hold { return a.unwanted }),
 }
@@ -66,12 +67,33 @@ func (a *admission) holds() []*hold {
 	return found
 }
 
+// await waits for what keeps the attempt from a slot, if anything does. The checks that block share a message.
+func (a *admission) await() sequence.Result {
+	holds := a.holds()
+	result := await(a.lookAgain(holds), holds...)
+	if len(holds) > 0 && holds[0].Check != "" {
+		result.Message = preflight.Blocking(a.checks)
+	}
+	return result
+}
+
+func (a *admission) blocked() []*hold {
+	holds := []*hold{}
+	for _, held := range blockers(a.checks) {
+		holds = append(holds, &held)
+	}
+	return holds
+}
+
 // lookAgain is after how long to look again at holds. Slots and images are watched: what is polled makes up for an event that was missed.
 func (a *admission) lookAgain(holds []*hold) time.Duration {
+	if len(holds) == 0 {
+		return 0
+	}
 	switch holds[0].Reason {
 	case infrav1.HoldPreflightFailed, infrav1.HoldImageQuarantined:
 		return pollBlocked(a.checks)
-	case infrav1.HoldDesiredOSUnknown, infrav1.HoldClusterUnreachable:
+	case infrav1.HoldDesiredOSUnknown, infrav1.HoldNoLongerDesired, infrav1.HoldClusterUnreachable:
 		return pollCluster
 	}
 	return pollSlots
@@ -97,7 +119,7 @@ func (a *admission) arriving() *hold {
 
 func (a *admission) noSlot() *hold {
 	taken, most := len(a.slots.taken), a.options.MaxConcurrent
-	if taken < int(most) {
+	if taken < int(most) || len(a.slots.arriving) > 0 {
 		return nil
 	}
 	return a.slotHold(infrav1.HoldNoSlot, fmt.Sprintf("waiting for an upgrade slot of Cluster %s: %d of %d taken by %s%s",
@@ -152,9 +174,9 @@ func (r *Reconciler) readSlots(ctx context.Context, a *admission) (err error) {
 	return a.readEvacuation(ctx)
 }
 
-// readEvacuation looks for virtual machines only where another node may be evacuated.
+// readEvacuation looks for virtual machines only where another node may be evacuated, and nothing else holds the attempt.
 func (a *admission) readEvacuation(ctx context.Context) error {
-	if a.workload == nil || !slices.ContainsFunc(a.slots.holders, mayEvacuate) {
+	if a.workload == nil || len(a.holds()) > 0 || !slices.ContainsFunc(a.slots.holders, mayEvacuate) {
 		return nil
 	}
 	residents, err := a.workload.On(ctx, a.node)

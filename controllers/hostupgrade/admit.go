@@ -19,15 +19,18 @@ import (
 )
 
 // admit takes one of the cluster's slots, and waits while there is none, the image is quarantined, or a check blocks: the
-// reconcile that takes the slot has evaluated all holds on what is so now.
+// reconcile that takes the slot has evaluated all holds on live reads.
 func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result, error) {
 	if o.elementalCluster == nil {
-		return o.await(pollCluster, infrav1.NewHold(infrav1.HoldBrokenReferences, "Cluster/"+o.upgrade.Spec.ClusterName,
+		return await(pollCluster, infrav1.NewHold(infrav1.HoldBrokenReferences, "Cluster/"+o.upgrade.Spec.ClusterName,
 			"Cluster "+o.upgrade.Spec.ClusterName+" has no ElementalCluster")), nil
 	}
 	a := &admission{observation: o}
-	if held := a.quarantined(); held != nil || o.queued != nil { // the checks have not been run
-		return o.await(pollSlots, held, o.queued), nil
+	if held := a.quarantined(); held != nil {
+		return await(pollSlots, held), nil
+	}
+	if len(o.queued) > 0 { // the checks have not been run
+		return await(pollSlots, o.queued...), nil
 	}
 	if o.admitted() {
 		return sequence.Done(), nil
@@ -35,20 +38,20 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	return r.takeSlot(ctx, a)
 }
 
-// takeSlot reads what the holds are decided on past all caches, and writes the slot where there are none. What is read last is dear: the checks
+// takeSlot reads what the holds are decided on past all caches, and writes the slot where there are none. What is read last is expensive: the checks
 // look at the whole workload cluster.
 func (r *Reconciler) takeSlot(ctx context.Context, a *admission) (sequence.Result, error) {
 	for _, read := range []func(context.Context, *admission) error{r.readOwner, r.readSlots, r.readOrder, r.readChecks, r.readGates, r.readWanted} {
 		if err := read(ctx, a); err != nil {
 			return sequence.Result{}, err
 		}
-		if holds := a.holds(); len(holds) > 0 {
-			return a.await(a.lookAgain(holds), holds...), nil
+		if result := a.await(); !result.IsDone() {
+			return result, nil
 		}
 	}
 	err := r.writeSlots(ctx, a.observation, append(a.slots.taken, a.slot()))
 	if apierrors.IsConflict(err) { // with another attempt, or with a write of something else, which wakes nobody
-		return a.await(pollPods, infrav1.NewHold(infrav1.HoldNoSlot, "Cluster/"+a.upgrade.Spec.ClusterName,
+		return await(pollPods, infrav1.NewHold(infrav1.HoldNoSlot, "Cluster/"+a.upgrade.Spec.ClusterName,
 			"waiting for an upgrade slot of Cluster "+a.upgrade.Spec.ClusterName)), nil
 	}
 	return sequence.Done(), err
@@ -93,12 +96,13 @@ func (r *Reconciler) writeSlots(ctx context.Context, o *observation, slots []inf
 	if now != nil && equality.Semantic.DeepEqual(slotted(now), slotted(read)) { // or the write is a conflict
 		o.elementalCluster = now
 	}
-	before := o.elementalCluster.DeepCopy()
-	o.elementalCluster.Status.UpgradeSlots = slots
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, o.elementalCluster, patch); err != nil {
+	written := o.elementalCluster.DeepCopy()
+	written.Status.UpgradeSlots = slots
+	patch := client.MergeFromWithOptions(o.elementalCluster, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, written, patch); err != nil {
 		return fmt.Errorf("writing the upgrade slots of ElementalCluster %s: %w", o.elementalCluster.Name, err)
 	}
+	o.elementalCluster = written
 	return nil
 }
 

@@ -35,7 +35,7 @@ func (r *Reconciler) approve(ctx context.Context, o *observation) (sequence.Resu
 		return sequence.Done(), nil
 	}
 	// A Node that is resumed is an event.
-	return o.await(pollHost, infrav1.NewHold(infrav1.HoldNodePaused, "Node/"+o.node.Name, pausing.Remedy(o.node.Name, o.upgrade.Name))), nil
+	return await(pollHost, infrav1.NewHold(infrav1.HoldNodePaused, "Node/"+o.node.Name, pausing.Remedy(o.node.Name, o.upgrade.Name))), nil
 }
 
 // settlePause makes the marks of the node what they have to be.

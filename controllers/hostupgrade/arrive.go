@@ -16,7 +16,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -73,8 +72,7 @@ func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, er
 		}
 		return true, r.awaitReport(ctx, o)
 	case o.workload == nil && !o.triggered(): // whether its node is cordoned is not known
-		message := o.awaitCluster().Message
-		r.recordWait(o, sequence.Report{}, message)
+		r.recordHold(o, o.awaitCluster())
 		return true, nil
 	}
 	forget(status, stepArrive)
@@ -86,7 +84,7 @@ func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, er
 func (r *Reconciler) awaitReport(ctx context.Context, o *observation) error {
 	enter(&o.upgrade.Status, stepArrive, o.now)
 	late := o.overdue(stepArrive, o.options.Timeouts.Reboot())
-	r.recordWait(o, sequence.Report{}, o.await(pollHost, o.hostSilent(late)).Message)
+	r.recordHold(o, await(pollHost, o.hostSilent(late)))
 	if late == "" {
 		return nil
 	}

@@ -28,7 +28,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, o *observation) (ctrl.
 	}
 	if !report.Completed() {
 		if report.Result.Message != "" {
-			r.recordWait(o, sequence.Report{}, report.Result.Message+" (being deleted)")
+			r.recordWait(o, sequence.Report{Result: report.Result}, report.Result.Message+" (being deleted)")
 		}
 		return ctrl.Result{RequeueAfter: report.Result.After}, nil
 	}

@@ -5,89 +5,148 @@ package hostupgrade
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
-// hold is why an attempt does not go on. Its message changes only when what is waited for changes.
+// hold is why an attempt does not continue. Its message changes only when what is waited for changes.
 type hold = infrav1.UpgradeHold
 
-// maxHolds is the bound of status.holds in the CRD.
-const maxHolds = 64
+// Bounds of status.holds and of the object of a hold in the CRD.
+const (
+	maxHolds      = 64
+	maxHoldObject = 512
+)
 
-// await waits until the holds have ended, of which some may be nil; a step that has none is done. The message is that of all holds with
-// the first one's reason.
-func (o *observation) await(after time.Duration, holds ...*hold) sequence.Result {
-	o.holds = nil
+// await waits until the holds have ended, of which some may be nil, with the message of the first; a step that has none is done.
+func await(after time.Duration, holds ...*hold) sequence.Result {
+	found := []hold{}
 	for _, held := range holds {
 		if held != nil {
-			o.holds = append(o.holds, *held)
+			found = append(found, *held)
 		}
 	}
-	if len(o.holds) == 0 {
+	if len(found) == 0 {
 		return sequence.Done()
 	}
-	messages := []string{}
-	for _, held := range o.holds {
-		if held.Reason == o.holds[0].Reason {
-			messages = append(messages, held.Message)
-		}
-	}
-	return sequence.Wait(after, "%s", strings.Join(messages, "; "))
+	return sequence.Hold(after, found[0].Message, found...)
 }
 
-// recordHolds stores what this reconcile has found that the attempt waits for, and whether it has its slot. A hold that was known keeps its time.
-func (o *observation) recordHolds() {
+// recordHolds stores what this reconcile has found that the attempt waits for, and whether it has its slot. It follows the step and the message. A hold
+// that was known keeps its time.
+func (o *observation) recordHolds(found []hold) {
 	status := &o.upgrade.Status
 	former := status.Holds
 	status.Holds = nil
-	for _, held := range o.holds[:min(len(o.holds), maxHolds)] {
-		held.Since = metav1.Time{Time: o.now}
-		if at := slices.IndexFunc(former, func(f hold) bool { return f.Reason == held.Reason && f.Object == held.Object }); at >= 0 {
+	for _, held := range slices.Concat(o.holdsByStatus(found), found) {
+		if len(status.Holds) == maxHolds {
+			break
+		}
+		held.Object, held.Since = cut(held.Object, maxHoldObject), metav1.Time{Time: o.now}
+		if at := slices.IndexFunc(former, func(f hold) bool { return sameHold(f, held) }); at >= 0 {
 			held.Since = former[at].Since
 		}
 		status.Holds = append(status.Holds, held)
 	}
-	admitted := metav1.Condition{Type: infrav1.UpgradeAdmittedCondition, Status: metav1.ConditionFalse, Reason: infrav1.UpgradePreparingReason}
+	conditions.Set(o.upgrade, o.admission())
+}
+
+func sameHold(a, b hold) bool {
+	return a.Reason == b.Reason && a.Object == b.Object && a.Check == b.Check
+}
+
+// holdsByStatus follow from what is recorded of the attempt: its host is lost, or its step is overdue and waits for nothing else.
+func (o *observation) holdsByStatus(found []hold) []hold {
+	status := o.upgrade.Status
 	switch {
+	case status.Phase == infrav1.UpgradeHostLost:
+		return []hold{*infrav1.NewHold(infrav1.HoldHostLost, "ElementalHost/"+o.upgrade.Spec.HostName, status.Message)}
+	case len(found) == 0 && lateAt(o.upgrade, status.Step, o.now) != "":
+		return []hold{*infrav1.NewHold(infrav1.HoldStepOverdue, "Node/"+o.nodeName(), status.Message)}
+	}
+	return nil
+}
+
+// admission is the condition Admitted.
+func (o *observation) admission() metav1.Condition {
+	status := o.upgrade.Status
+	admitted := metav1.Condition{Type: infrav1.UpgradeAdmittedCondition, Status: metav1.ConditionFalse}
+	switch {
+	case isEnded(status.Phase):
+		admitted.Reason = infrav1.UpgradeEndedReason
 	case o.admitted():
 		admitted.Status, admitted.Reason = metav1.ConditionTrue, infrav1.UpgradeAdmittedReason
-	case len(o.holds) > 0:
-		admitted.Reason, admitted.Message = string(o.holds[0].Reason), condition.Message(o.holds[0].Message)
+	case len(status.Holds) > 0:
+		admitted.Reason, admitted.Message = string(status.Holds[0].Reason), condition.Message(status.Holds[0].Message)
+	case attempts.HasEntered(o.upgrade, stepCordon), attempts.HasEntered(o.upgrade, stepReboot), attempts.HasEntered(o.upgrade, stepAssess):
+		admitted.Reason = infrav1.UpgradeNotRequiredReason
+	default:
+		admitted.Reason = infrav1.UpgradePreparingReason
 	}
-	conditions.Set(o.upgrade, admitted)
+	return admitted
 }
 
-// dropHolds is for an attempt that has ended: it waits for nothing, and has no slot.
-func (o *observation) dropHolds() {
-	o.upgrade.Status.Holds = nil
-	conditions.Delete(o.upgrade, infrav1.UpgradeAdmittedCondition)
+// keepHolds is for a reconcile that failed: what held the attempt at the same step may still do so, but not a pause, which would have kept it from that step.
+func (o *observation) keepHolds(step string) {
+	if o.upgrade.Status.Step != step {
+		o.recordHolds(nil)
+		return
+	}
+	o.recordHolds(slices.DeleteFunc(slices.Clone(o.upgrade.Status.Holds), isRederived))
 }
 
-// recordPause stores the hold of an attempt that Cluster API's pause stops. One that has ended is paused, too, and waits for nothing.
+// isRederived reports whether a hold is found anew in each reconcile.
+func isRederived(held hold) bool {
+	return slices.Contains([]infrav1.HoldReason{
+		infrav1.HoldClusterPaused, infrav1.HoldAttemptPaused, infrav1.HoldHostLost, infrav1.HoldStepOverdue,
+	}, held.Reason)
+}
+
+// recordPause stores that Cluster API's pause stops an attempt, before what holds it otherwise. One that has ended waits for nothing.
 func (o *observation) recordPause() {
 	if isEnded(o.upgrade.PhaseNow()) {
 		return
 	}
-	o.await(0, o.pausedBy())
-	o.recordHolds()
+	former := o.upgrade.Status.Holds
+	o.recordHolds(slices.DeleteFunc(slices.Clone(former), isRederived))
+	pauses := o.pauses()
+	for i := range pauses {
+		pauses[i].Since = metav1.Time{Time: o.now}
+		if at := slices.IndexFunc(former, func(f hold) bool { return sameHold(f, pauses[i]) }); at >= 0 {
+			pauses[i].Since = former[at].Since
+		}
+	}
+	o.upgrade.Status.Holds = slices.Concat(pauses, o.upgrade.Status.Holds)
+	conditions.Set(o.upgrade, o.admission())
 }
 
-// pausedBy is the hold of an attempt that Cluster API's pause stops.
-func (o *observation) pausedBy() *hold {
+func (o *observation) pauses() []hold {
+	found := []hold{}
 	if o.cluster != nil && ptr.Deref(o.cluster.Spec.Paused, false) {
-		return infrav1.NewHold(infrav1.HoldClusterPaused, "Cluster/"+o.cluster.Name,
-			"Cluster "+o.cluster.Name+" is paused: set its spec.paused to false")
+		found = append(found, *infrav1.NewHold(infrav1.HoldClusterPaused, "Cluster/"+o.cluster.Name,
+			"Cluster "+o.cluster.Name+" is paused: set its spec.paused to false"))
 	}
-	return infrav1.NewHold(infrav1.HoldAttemptPaused, "ElementalHostUpgrade/"+o.upgrade.Name,
-		"ElementalHostUpgrade "+o.upgrade.Name+" is paused: remove its annotation "+clusterv1.PausedAnnotation)
+	if annotations.HasPaused(o.upgrade) {
+		found = append(found, *infrav1.NewHold(infrav1.HoldAttemptPaused, "ElementalHostUpgrade/"+o.upgrade.Name,
+			"ElementalHostUpgrade "+o.upgrade.Name+" is paused: remove its annotation "+clusterv1.PausedAnnotation))
+	}
+	return found
+}
+
+// cut is the beginning of a text, in characters.
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most])
+	}
+	return text
 }

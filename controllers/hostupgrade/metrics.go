@@ -90,20 +90,20 @@ func Gauges() []metrics.Gauge {
 	return []metrics.Gauge{{
 		Name:  "elemental_upgrade_holds",
 		Help:  "Reasons why attempts do not go on, by Cluster and reason.",
-		Label: "reason", Of: "cluster", CountOf: countHolds,
+		Label: "reason", ExtraLabel: "cluster", CountPairs: countHolds,
 	}}
 }
 
-func countHolds(ctx context.Context, reader client.Reader) (map[metrics.Of]int, error) {
+func countHolds(ctx context.Context, reader client.Reader) (map[metrics.LabelPair]int, error) {
 	attempts := &infrav1.ElementalHostUpgradeList{}
 	if err := reader.List(ctx, attempts, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing ElementalHostUpgrades: %w", err)
 	}
-	counts := map[metrics.Of]int{}
+	counts := map[metrics.LabelPair]int{}
 	for i := range attempts.Items {
 		attempt := &attempts.Items[i]
 		for _, held := range attempt.Status.Holds {
-			counts[metrics.Of{Of: attempt.Namespace + "/" + attempt.Spec.ClusterName, Value: string(held.Reason)}]++
+			counts[metrics.LabelPair{Extra: attempt.Namespace + "/" + attempt.Spec.ClusterName, Value: string(held.Reason)}]++
 		}
 	}
 	return counts, nil

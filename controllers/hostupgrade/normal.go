@@ -153,7 +153,7 @@ func (r *Reconciler) end(ctx context.Context, o *observation, outcome infrav1.Up
 		if report.Result.Message == "" || isEnded(o.upgrade.Status.Phase) { // which must not look as if it went on
 			return ctrl.Result{RequeueAfter: report.Result.After}, nil
 		}
-		r.recordWait(o, sequence.Report{}, report.Result.Message+ending)
+		r.recordWait(o, sequence.Report{Result: report.Result}, report.Result.Message+ending)
 		return ctrl.Result{RequeueAfter: report.Result.After}, nil
 	}
 	if o.upgrade.Status.Phase != outcome {

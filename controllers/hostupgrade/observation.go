@@ -75,9 +75,7 @@ type observation struct {
 	// clusterDigest is what the ElementalClusterUpgrade in force has its image resolved to; empty if that is not the attempt's, or there is none.
 	clusterDigest string
 	// queued is what keeps the attempt from a slot, where that is known before anything is checked: see queue.
-	queued *hold
-	// holds are what this reconcile has found that the attempt waits for.
-	holds []hold
+	queued []*hold
 
 	// workload is nil while the workload cluster cannot be reached, and node with it. unreached is the cause; nil where
 	// there is no connection.

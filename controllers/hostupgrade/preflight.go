@@ -33,18 +33,18 @@ const (
 // could choose its OS, or a host that is not drained, otherwise.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
 	if open, err := r.openChain(ctx, o); err != nil || open != "" {
-		return o.await(pollCluster, o.notRequested(infrav1.HoldBrokenReferences, open)), err
+		return await(pollCluster, o.notRequested(infrav1.HoldBrokenReferences, open)), err
 	}
 	if err := r.dropForeignTrigger(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
 	if why := o.wantUnknown(); why != "" {
-		return o.await(pollCluster, o.notRequested(infrav1.HoldDesiredOSUnknown, why)), nil
+		return await(pollCluster, o.notRequested(infrav1.HoldDesiredOSUnknown, why)), nil
 	}
 	if err := r.queue(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
-	if o.queued == nil {
+	if len(o.queued) == 0 {
 		if result, err := r.check(ctx, o, preflight.Sources{MaxAge: o.maxAge()}); err != nil || !result.IsDone() {
 			return result, err
 		}
@@ -85,7 +85,11 @@ func (r *Reconciler) check(ctx context.Context, o *observation, from preflight.S
 		return sequence.Result{}, err
 	}
 	o.upgrade.Status.Preflight = preflight.ByCheck(results)
-	return o.await(pollBlocked(results), blockers(results)...), nil
+	holds := blockers(results)
+	if len(holds) == 0 {
+		return sequence.Done(), nil
+	}
+	return sequence.Hold(pollBlocked(results), preflight.Blocking(results), holds...), nil
 }
 
 // notRequested is a hold of an attempt that its host is not asked for.
@@ -95,8 +99,8 @@ func (o *observation) notRequested(reason infrav1.HoldReason, why string) *hold 
 }
 
 // blockers are the holds by checks that block.
-func blockers(results []infrav1.PreflightResult) []*hold {
-	holds := []*hold{}
+func blockers(results []infrav1.PreflightResult) []hold {
+	holds := []hold{}
 	for _, result := range results {
 		if result.Verdict != infrav1.PreflightBlock {
 			continue
@@ -105,7 +109,9 @@ func blockers(results []infrav1.PreflightResult) []*hold {
 		if preflight.HeldByQuarantine([]infrav1.PreflightResult{result}) {
 			reason = infrav1.HoldImageQuarantined
 		}
-		holds = append(holds, infrav1.NewHold(reason, result.Object, preflight.Line(result)))
+		held := infrav1.NewHold(reason, result.Object, preflight.Line(result))
+		held.Check = result.Check
+		holds = append(holds, *held)
 	}
 	return holds
 }
@@ -113,14 +119,14 @@ func blockers(results []infrav1.PreflightResult) []*hold {
 // askToPrepare asks the host to take part, and waits for its answer.
 func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence.Result, error) {
 	if why, err := r.missingRoot(ctx, o); err != nil || why != "" {
-		return o.await(pollCluster, infrav1.NewHold(infrav1.HoldTrustedRootMissing, "Image/"+o.upgrade.Spec.ImageURI,
+		return await(pollCluster, infrav1.NewHold(infrav1.HoldTrustedRootMissing, "Image/"+o.upgrade.Spec.ImageURI,
 			fmt.Sprintf("ElementalHost %s is not asked for image %s: %s", o.host.Name, o.upgrade.Spec.ImageURI, why))), err
 	}
 	if err := r.offer(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
 	if o.hostReport().Attempt == "" {
-		return o.await(pollHost, o.hostSilent("")), nil
+		return await(pollHost, o.hostSilent("")), nil
 	}
 	return sequence.Done(), nil
 }

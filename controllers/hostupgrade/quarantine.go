@@ -61,7 +61,7 @@ func (r *Reconciler) quarantineImage(ctx context.Context, o *observation, digest
 		return nil
 	}
 	images = append(images, infrav1.QuarantinedImage{
-		Digest: digest, Host: o.upgrade.Spec.HostName, Since: metav1.NewTime(o.now), Reason: shortened(o.hostReport().Message),
+		Digest: digest, Host: o.upgrade.Spec.HostName, Since: metav1.NewTime(o.now), Reason: cut(o.hostReport().Message, maxQuarantineReason),
 	})
 	if err := r.writeQuarantine(ctx, o, images); err != nil {
 		return err
@@ -123,11 +123,4 @@ func (r *Reconciler) writeQuarantine(ctx context.Context, o *observation, images
 		return fmt.Errorf("writing spec.quarantine of ElementalCluster %s: %w", o.elementalCluster.Name, err)
 	}
 	return nil
-}
-
-func shortened(message string) string {
-	if runes := []rune(message); len(runes) > maxQuarantineReason {
-		return string(runes[:maxQuarantineReason])
-	}
-	return message
 }

@@ -36,19 +36,22 @@ func (r *Reconciler) queue(ctx context.Context, o *observation) error {
 	if preflight.QuarantinedImage(o.elementalCluster, o.digest()) != nil { // the check says so
 		return nil
 	}
-	a, err := &admission{observation: o}, error(nil)
-	if a.slots, err = o.slotHolders(ctx, r.Client); err != nil {
+	slots, err := o.slotHolders(ctx, r.Client)
+	if err != nil {
 		return err
 	}
+	a := &admission{observation: o, slots: slots}
 	if err := a.readEvacuation(ctx); err != nil {
 		return err
 	}
-	if holds := a.holds(); len(holds) > 0 {
-		o.queued = holds[0]
+	if o.queued = a.holds(); len(o.queued) > 0 {
 		return nil
 	}
-	o.queued, err = r.outOfOrder(ctx, o, r.Client)
-	return err
+	if a.order, err = r.outOfOrder(ctx, o, r.Client); err != nil {
+		return err
+	}
+	o.queued = a.holds()
+	return nil
 }
 
 // isQueued reports whether an attempt waited for a slot when it was last looked at. Nothing blocked it then.

@@ -132,6 +132,25 @@ var _ = Describe("Attempts that wait for a slot", func() {
 		Expect(*count).To(Equal(reads{gets: 20}), "in ten minutes")
 	})
 
+	It("are not written again while the same holds them", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		change(ctx, w, w.host, &clusterv1.Machine{}, func(machine *clusterv1.Machine) {
+			machine.Labels = map[string]string{clusterv1.ClusterNameLabel: clusterName, clusterv1.MachineControlPlaneLabel: ""}
+		})
+		takeSlot(ctx, w)
+		cluster := get(ctx, w, clusterName, &infrav1.ElementalCluster{})
+		cluster.Status.UpgradeSlots[0].ControlPlane = true
+		Expect(live.Status().Update(ctx, cluster)).To(Succeed())
+		w.drive(ctx, nil)
+		Expect(holdsIn(ctx, w)).To(HaveExactElements(HaveField("Reason", infrav1.HoldNoSlot), HaveField("Reason", infrav1.HoldControlPlaneBusy)))
+		before := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}).ResourceVersion
+		for range 3 {
+			_, err := w.reconcile(ctx)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Expect(get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}).ResourceVersion).To(Equal(before))
+	})
+
 	It("do not all look around for one free slot", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		queueUp(ctx, w, "b", "c")

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -62,7 +63,7 @@ var _ = Describe("What an attempt waits for is in its holds", func() {
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
 		Expect(holdsIn(ctx, w)).To(BeEmpty())
-		Expect(admitted(ctx, w)).To(BeNil(), "it has no slot any more")
+		Expect(admitted(ctx, w)).To(SatisfyAll(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "Ended")))
 	})
 
 	It("with the time since which it is held, until it is held by something else", func(ctx SpecContext) {
@@ -74,16 +75,32 @@ var _ = Describe("What an attempt waits for is in its holds", func() {
 		w.rest(ctx)
 		Expect(holdsIn(ctx, w)).To(HaveExactElements(HaveField("Since", since)))
 
-		pause(ctx, w, true)
-		_, err := w.reconcile(ctx) // writes the condition
-		Expect(err).NotTo(HaveOccurred())
-		_, err = w.reconcile(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldClusterPaused))
+		paused(ctx, w)
+		Expect(holdsIn(ctx, w)).To(HaveExactElements(HaveField("Reason", infrav1.HoldClusterPaused),
+			SatisfyAll(HaveField("Reason", infrav1.HoldNodePaused), HaveField("Since", since))))
+		Expect(holdsIn(ctx, w)[0].Since.After(since.Time)).To(BeTrue())
 		pause(ctx, w, false)
 		w.rest(ctx)
-		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldNodePaused))
-		Expect(holdsIn(ctx, w)[0].Since.After(since.Time)).To(BeTrue())
+		Expect(holdsIn(ctx, w)).To(HaveExactElements(SatisfyAll(HaveField("Reason", infrav1.HoldNodePaused), HaveField("Since", since))))
+	})
+
+	It("with both pauses", func(ctx SpecContext) {
+		w := newWorld(ctx, manual)
+		w.drive(ctx, nil)
+		change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) {
+			u.Annotations[clusterv1.PausedAnnotation] = ""
+		})
+		paused(ctx, w)
+		Expect(holdsIn(ctx, w)).To(HaveExactElements(HaveField("Reason", infrav1.HoldClusterPaused),
+			HaveField("Reason", infrav1.HoldAttemptPaused), HaveField("Reason", infrav1.HoldNodePaused)))
+	})
+
+	It("also where another attempt takes the slot meanwhile", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		once[*infrav1.ElementalCluster](w, func(ctx context.Context) { takeSlot(ctx, w) })
+		w.drive(ctx, nil)
+		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldNoSlot))
+		Expect(admitted(ctx, w)).To(SatisfyAll(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "NoSlot")))
 	})
 
 	It("with each check that blocks", func(ctx SpecContext) {
@@ -97,9 +114,9 @@ var _ = Describe("What an attempt waits for is in its holds", func() {
 	It("counted by Cluster and reason", func(ctx SpecContext) {
 		w := newWorld(ctx, manual)
 		w.drive(ctx, nil)
-		counts, err := hostupgrade.Gauges()[0].CountOf(ctx, client.NewNamespacedClient(live, w.namespace))
+		counts, err := hostupgrade.Gauges()[0].CountPairs(ctx, client.NewNamespacedClient(live, w.namespace))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(counts).To(Equal(map[metrics.Of]int{{Of: w.namespace + "/" + clusterName, Value: "NodePaused"}: 1}))
+		Expect(counts).To(Equal(map[metrics.LabelPair]int{{Extra: w.namespace + "/" + clusterName, Value: "NodePaused"}: 1}))
 	})
 
 	It("where its host is lost, which has a slot", func(ctx SpecContext) {
@@ -111,8 +128,28 @@ var _ = Describe("What an attempt waits for is in its holds", func() {
 		s.play(ctx, w)
 		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldHostLost))
 		Expect(admitted(ctx, w)).To(HaveField("Status", metav1.ConditionTrue))
+
+		paused(ctx, w)
+		Expect(holdsIn(ctx, w)).To(HaveExactElements(HaveField("Reason", infrav1.HoldClusterPaused), HaveField("Reason", infrav1.HoldHostLost)))
+		pause(ctx, w, false)
+		w.rest(ctx)
+		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldHostLost))
+		change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Release = true })
+		w.rest(ctx)
+		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldHostLost))
+		Expect(admitted(ctx, w)).To(SatisfyAll(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "HostLost")))
 	})
 })
+
+// paused is a world whose Cluster is paused, and whose attempt has seen it.
+func paused(ctx context.Context, w *world) {
+	GinkgoHelper()
+	pause(ctx, w, true)
+	for range 2 { // the first one writes the condition
+		_, err := w.reconcile(ctx)
+		Expect(err).NotTo(HaveOccurred())
+	}
+}
 
 func setUnschedulable(ctx context.Context, w *world, to bool) {
 	GinkgoHelper()

@@ -104,6 +104,13 @@ var _ = DescribeTable("an evacuation", func(ctx SpecContext, expected string, ku
 	Entry("there are no virtual machines", "", false, attempt("z", "1", past(stepEvacuateVMs))),
 )
 
+var _ = It("looks for no virtual machines while no slot is free", func(ctx SpecContext) {
+	a := &admission{observation: typical(func(o *observation) { o.workload = clusterWith(true) }), slots: holding(slotOf("a"))}
+	Expect(a.readEvacuation(ctx)).To(Succeed())
+	Expect(a.evacuates).To(BeFalse())
+	Expect(firstHold(a)).To(HavePrefix("NoSlot: "))
+})
+
 var _ = It("leaves it to the other steps to wait for a workload cluster that does not answer", func(ctx SpecContext) {
 	holder := attempt("z", "1")
 	a := &admission{observation: typical(), slots: occupancy{holders: []*infrav1.ElementalHostUpgrade{&holder}}}

@@ -6,6 +6,7 @@ package hostupgrade
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -77,13 +78,16 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 		return
 	}
 	enter(status, report.Step, o.now)
+	if report.Result.IsDone() {
+		o.keepHolds(report.Step)
+	}
 	if report.Result.IsDone() || report.Result.IsEnd() {
 		// The step failed with an error and is tried again, or the attempt is about to end: there is nothing
 		// to say of it, and what was said of the step before must not be said of this one.
 		return
 	}
 	if report.Result.Message == "" { // it passes by itself within moments, see awaitOutcome
-		o.recordHolds()
+		o.recordHolds(nil)
 		return
 	}
 	r.announce(ctx, o, report, report.Result.Message)
@@ -94,15 +98,15 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 // an API server refuses, by its rights or by a policy of the cluster, and a workload cluster that does not answer as it
 // should. The message ends with the suffix. A report without a step keeps the one that is there.
 func (r *Reconciler) recordError(ctx context.Context, o *observation, report sequence.Report, err error, suffix string) {
-	message := ""
 	switch {
 	case isEnded(o.upgrade.Status.Phase):
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		message = o.await(0, infrav1.NewHold(infrav1.HoldRequestRefused, "", "refused, and tried again: "+err.Error())).Message
+		report.Result = await(0, infrav1.NewHold(infrav1.HoldRequestRefused, refusedObject(err), "refused, and tried again: "+err.Error()))
 	case workload.IsFailure(err):
 		o.unreached = err
-		message = o.awaitCluster().Message
+		report.Result = o.awaitCluster()
 	}
+	message := report.Result.Message
 	if message == "" {
 		return
 	}
@@ -129,6 +133,20 @@ func (r *Reconciler) announce(ctx context.Context, o *observation, report sequen
 	r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, report.Step, "%s: %s", report.Position(), message)
 }
 
+// refusedObject is what an API server refused to write, as far as it says so.
+func refusedObject(err error) string {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return ""
+	}
+	return status.Status().Details.Kind + "/" + status.Status().Details.Name
+}
+
+// recordHold reports what is waited for before the steps.
+func (r *Reconciler) recordHold(o *observation, result sequence.Result) {
+	r.recordWait(o, sequence.Report{Result: result}, result.Message)
+}
+
 // recordWait reports what is waited for. A report without a step keeps the one that is there.
 func (r *Reconciler) recordWait(o *observation, report sequence.Report, message string) {
 	status := &o.upgrade.Status
@@ -139,7 +157,7 @@ func (r *Reconciler) recordWait(o *observation, report sequence.Report, message 
 		setStep(status, report)
 	}
 	status.Message = message
-	o.recordHolds()
+	o.recordHolds(report.Result.Holds)
 	conditions.Set(o.upgrade, metav1.Condition{
 		Type: infrav1.UpgradeProgressingCondition, Status: metav1.ConditionTrue, Reason: cmp.Or(status.Step, string(infrav1.UpgradePending)), Message: condition.Message(message),
 	})
@@ -151,15 +169,13 @@ func (r *Reconciler) recordWait(o *observation, report sequence.Report, message 
 // recordEnd reports how the attempt ended.
 func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, message string) {
 	status := &o.upgrade.Status
-	if status.Phase == outcome && status.Message == message {
+	isKnown := status.Phase == outcome && status.Message == message
+	status.Phase, status.Message = outcome, message
+	o.recordHolds(nil)
+	if isKnown {
 		return
 	}
-	status.Phase, status.Message = outcome, message
-	if outcome == infrav1.UpgradeHostLost { // which may go on
-		o.await(pollHost, infrav1.NewHold(infrav1.HoldHostLost, "ElementalHost/"+o.upgrade.Spec.HostName, message))
-		o.recordHolds()
-	} else {
-		o.dropHolds()
+	if outcome != infrav1.UpgradeHostLost { // which may go on
 		setStep(status, sequence.Report{})
 		status.FinishedAt = &metav1.Time{Time: o.now}
 	}

@@ -110,7 +110,7 @@ func firstStep(steps []step, o *observation) int {
 }
 
 // awaitCluster waits for a workload cluster that cannot be reached.
-func (o *observation) awaitCluster() sequence.Result { return o.await(pollCluster, o.unreachable()) }
+func (o *observation) awaitCluster() sequence.Result { return await(pollCluster, o.unreachable()) }
 
 func (o *observation) unreachable() *hold {
 	return infrav1.NewHold(infrav1.HoldClusterUnreachable, "Cluster/"+o.upgrade.Spec.ClusterName,
@@ -124,7 +124,7 @@ func onNode(run func(context.Context, *observation) (sequence.Result, error)) fu
 			return o.awaitCluster(), nil
 		}
 		if o.node == nil {
-			return o.await(pollCluster, infrav1.NewHold(infrav1.HoldNodeMissing, "Node/"+o.nodeName(),
+			return await(pollCluster, infrav1.NewHold(infrav1.HoldNodeMissing, "Node/"+o.nodeName(),
 				"Node "+o.nodeName()+" does not exist in the workload cluster")), nil
 		}
 		return run(ctx, o)

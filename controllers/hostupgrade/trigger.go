@@ -23,7 +23,7 @@ import (
 // virtual machines, are looked for once more, because nothing that is left of them survives what follows.
 func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Result, error) {
 	if taken, err := r.slotTaken(ctx, o); err != nil || taken != nil {
-		return o.await(pollCluster, taken), err
+		return await(pollCluster, taken), err
 	}
 	if result, err := r.checkNow(ctx, o); err != nil || !result.IsDone() {
 		return result, err
@@ -32,7 +32,7 @@ func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Resu
 		return sequence.Wait(pollPods, "%s", left), err
 	}
 	if held, err := r.stoppedNow(ctx, o); err != nil || held != nil {
-		return o.await(pollCluster, held), err
+		return await(pollCluster, held), err
 	}
 	if err := r.forbidRemediation(ctx, o); err != nil {
 		return sequence.Result{}, err
@@ -106,7 +106,11 @@ func (r *Reconciler) optedOut(ctx context.Context, o *observation) (*hold, error
 
 // notDesired reads once more what the owner of the Machine wants. The next reconcile ends an attempt that is not wanted any more.
 func (r *Reconciler) notDesired(ctx context.Context, o *observation) (*hold, error) {
-	return unlessEmpty(r.unwantedNow(ctx, o), infrav1.HoldDesiredOSUnknown, "Machine/"+o.upgrade.Spec.MachineName), nil
+	why, reason := r.unwantedNow(ctx, o), infrav1.HoldDesiredOSUnknown
+	if o.superseded() {
+		reason = infrav1.HoldNoLongerDesired
+	}
+	return unlessEmpty(why, reason, "Machine/"+o.upgrade.Spec.MachineName), nil
 }
 
 // rollingOut is the hold of a Machine that Cluster API does not update in place, and that its owner may be about to replace. The Machine was read

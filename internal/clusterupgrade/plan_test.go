@@ -178,7 +178,7 @@ var _ = Describe("Whether a node may begin", func() {
 		Entry("a second canary", plan([]clusterupgrade.Pool{pool("a", "a", begun, waiting)}, canary...), "a-2", "NotInStage: stage a (nodes: 1) has its nodes"),
 		Entry("a second canary, while the first is not known to run the OS", plan([]clusterupgrade.Pool{pool("a", "a", ended, waiting)}, canary...), "a-2", "NotInStage: stage a (nodes: 1) has its nodes"),
 		Entry("while it is not known how another one ended", plan([]clusterupgrade.Pool{pool("a", "a", ending, waiting)}), "a-2",
-			"NotInStage: how ElementalHostUpgrade begun-a-1 ended is being recorded: see its message if that lasts"),
+			"OutcomePending: how ElementalHostUpgrade begun-a-1 ended is being recorded: see its message if that lasts"),
 		Entry("after a canary of which another node is in work", plan([]clusterupgrade.Pool{pool("a", "a", done, begun), pool("b", "b", waiting)}, stage(1, 0, "a"), stage(0, 0, "*")), "b-1", ""),
 		Entry("of a pool after one that has no Machines", plan([]clusterupgrade.Pool{pool("b", "b", waiting)}, stage(0, 0, "a"), stage(0, 0, "b")), "b-1",
 			"NotInStage: it is at stage a, to which this node does not belong"),
@@ -201,7 +201,7 @@ var _ = Describe("Whether a node may begin", func() {
 	It("waits for Preflight", func() {
 		p := plan([]clusterupgrade.Pool{pool("a", "a", waiting)})
 		p.Upgrade.Status.Stages = nil
-		Expect(held(p.Hold("a-1", noon))).To(Equal("NotInStage: its stage Preflight is not done"))
+		Expect(held(p.Hold("a-1", noon))).To(Equal("StageNotReady: its stage Preflight is not done"))
 	})
 
 	DescribeTable("by what people ask", func(change func(*infrav1.ElementalClusterUpgrade), expected string) {

@@ -139,6 +139,6 @@ var _ = Describe("Stage Prefetch", func() {
 	It("is waited for before a node begins", func() {
 		p := plan([]clusterupgrade.Pool{pool("a", "a", waiting)})
 		p.Upgrade.Status.Stages = []infrav1.ClusterUpgradeStage{recorded(clusterupgrade.StagePreflight)}
-		Expect(held(p.Hold("a-1", noon))).To(Equal("NotInStage: its stage Prefetch is not done"))
+		Expect(held(p.Hold("a-1", noon))).To(Equal("StageNotReady: its stage Prefetch is not done"))
 	})
 })

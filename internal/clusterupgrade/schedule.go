@@ -48,6 +48,11 @@ func (p *Plan) Outside(now time.Time) string {
 		written(closes), slowest.Round(time.Second), written(next), p.heldOver())
 }
 
+// noWindowFits reports whether a user has to change spec.windows: they are not valid, or a node takes longer than each of them.
+func (p *Plan) noWindowFits(now time.Time) bool {
+	return p.windowProblem != "" || len(p.windows) > 0 && p.slowest() > window.Longest(p.windows, now)
+}
+
 func written(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // heldOver says what it means for a control plane that one of its Machines waits.

@@ -107,7 +107,11 @@ func (p *Plan) holdUnless(message string, reason infrav1.HoldReason) *infrav1.Up
 }
 
 func (p *Plan) closedWindow(now time.Time) *infrav1.UpgradeHold {
-	return p.holdUnless(p.Outside(now), infrav1.HoldWindowClosed)
+	outside, reason := p.Outside(now), infrav1.HoldWindowClosed
+	if outside != "" && p.noWindowFits(now) {
+		reason = infrav1.HoldNoWindowFits
+	}
+	return p.holdUnless(outside, reason)
 }
 
 func (p *Plan) closedGate(now time.Time) *infrav1.UpgradeHold {
@@ -124,13 +128,13 @@ func (p *Plan) stopped() *infrav1.UpgradeHold {
 	case annotations.HasPaused(p.Upgrade):
 		return p.hold(infrav1.HoldUpgradePaused, "it has the annotation %s", clusterv1.PausedAnnotation)
 	case p.unfinished() != "":
-		return p.hold(infrav1.HoldNotInStage, "its stage %s is not done", p.unfinished())
+		return p.hold(infrav1.HoldStageNotReady, "its stage %s is not done", p.unfinished())
 	case len(failed) > 0:
 		return p.hold(infrav1.HoldRolloutStopped, "%s", p.failure(failed))
 	}
 	for _, member := range p.Members() {
 		if member.State == Ending {
-			return p.hold(infrav1.HoldNotInStage, "how ElementalHostUpgrade %s ended is being recorded: see its message if that lasts", member.Attempt.Name)
+			return p.hold(infrav1.HoldOutcomePending, "how ElementalHostUpgrade %s ended is being recorded: see its message if that lasts", member.Attempt.Name)
 		}
 	}
 	return nil

@@ -32,14 +32,14 @@ type Gauge struct {
 	Values []string
 	// Count returns how many objects there are, by value. What it reads must not be changed.
 	Count func(ctx context.Context, reader client.Reader) (map[string]int, error)
-	// Of is a label for what the objects belong to, beside Label. Empty: there is none. With it CountOf counts in place of Count, by both
+	// ExtraLabel is a second label, for what the objects belong to. Empty: there is none. With it CountPairs counts in place of Count, by both
 	// labels, and there is no series of zero.
-	Of      string
-	CountOf func(ctx context.Context, reader client.Reader) (map[Of]int, error)
+	ExtraLabel string
+	CountPairs func(ctx context.Context, reader client.Reader) (map[LabelPair]int, error)
 }
 
-// Of are the values of the labels Gauge.Of and Gauge.Label.
-type Of struct{ Of, Value string }
+// LabelPair are the values of the labels Gauge.ExtraLabel and Gauge.Label.
+type LabelPair struct{ Extra, Value string }
 
 // Collector counts gauges.
 type Collector struct {
@@ -57,8 +57,8 @@ func NewCollector(reader client.Reader, elected <-chan struct{}, log logr.Logger
 	c := &Collector{reader: reader, elected: elected, log: log, gauges: gauges}
 	for _, gauge := range gauges {
 		var labels []string
-		if gauge.Of != "" {
-			labels = append(labels, gauge.Of)
+		if gauge.ExtraLabel != "" {
+			labels = append(labels, gauge.ExtraLabel)
 		}
 		if gauge.Label != "" {
 			labels = append(labels, gauge.Label)
@@ -94,8 +94,8 @@ func (c *Collector) Collect(found chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
 	for i, gauge := range c.gauges {
-		if gauge.Of != "" {
-			c.collectOf(ctx, found, i)
+		if gauge.ExtraLabel != "" {
+			c.collectPairs(ctx, found, i)
 			continue
 		}
 		counts, err := gauge.Count(ctx, c.reader)
@@ -113,14 +113,14 @@ func (c *Collector) Collect(found chan<- prometheus.Metric) {
 	}
 }
 
-func (c *Collector) collectOf(ctx context.Context, found chan<- prometheus.Metric, i int) {
-	counts, err := c.gauges[i].CountOf(ctx, c.reader)
+func (c *Collector) collectPairs(ctx context.Context, found chan<- prometheus.Metric, i int) {
+	counts, err := c.gauges[i].CountPairs(ctx, c.reader)
 	if err != nil {
 		c.log.Error(err, "Failed to count", "metric", c.gauges[i].Name)
 		return
 	}
-	for of, count := range counts {
-		found <- prometheus.MustNewConstMetric(c.descs[i], prometheus.GaugeValue, float64(count), of.Of, of.Value)
+	for pair, count := range counts {
+		found <- prometheus.MustNewConstMetric(c.descs[i], prometheus.GaugeValue, float64(count), pair.Extra, pair.Value)
 	}
 }
 

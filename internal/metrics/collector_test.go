@@ -49,6 +49,22 @@ elemental_test_hosts{state="Serving"} 3
 `))).To(Succeed())
 	})
 
+	It("counts by two labels, of which none is known beforehand", func() {
+		held := metrics.Gauge{
+			Name: "elemental_test_held", Help: "Held.", Label: "reason", ExtraLabel: "cluster",
+			CountPairs: func(context.Context, client.Reader) (map[metrics.LabelPair]int, error) {
+				return map[metrics.LabelPair]int{{Extra: "edge/a", Value: "NoSlot"}: 2, {Extra: "edge/b", Value: "NoSlot"}: 1}, nil
+			},
+		}
+		collector := metrics.NewCollector(nil, elected(), logr.Discard(), held)
+		Expect(testutil.CollectAndCompare(collector, strings.NewReader(`
+# HELP elemental_test_held Held.
+# TYPE elemental_test_held gauge
+elemental_test_held{cluster="edge/a",reason="NoSlot"} 2
+elemental_test_held{cluster="edge/b",reason="NoSlot"} 1
+`))).To(Succeed())
+	})
+
 	It("leaves out what cannot be counted, and nothing else", func() {
 		collector := metrics.NewCollector(nil, elected(), logr.Discard(), broken, drifted)
 		Expect(testutil.CollectAndCount(collector)).To(Equal(1))

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
 // Step is one idempotent step over an observation S.
@@ -32,6 +34,8 @@ type Result struct {
 	After time.Duration
 	// Message is what the step waits for, or why the sequence ended.
 	Message string
+	// Holds are why the step is not done; none while it makes progress.
+	Holds []infrav1.UpgradeHold
 	// Outcome is the kind of end.
 	Outcome string
 }
@@ -42,6 +46,11 @@ func Done() Result { return Result{kind: done} }
 // Wait stops the run: the step is not done, which is normal. The message must change only when what the step waits for changes.
 func Wait(after time.Duration, format string, args ...any) Result {
 	return Result{kind: wait, After: after, Message: fmt.Sprintf(format, args...)}
+}
+
+// Hold stops the run like Wait, until the holds have ended.
+func Hold(after time.Duration, message string, holds ...infrav1.UpgradeHold) Result {
+	return Result{kind: wait, After: after, Message: message, Holds: holds}
 }
 
 // End ends the sequence permanently, with an outcome and its reason.
