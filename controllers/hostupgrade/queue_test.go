@@ -137,6 +137,9 @@ var _ = Describe("Attempts that wait for a slot", func() {
 		change(ctx, w, w.host, &clusterv1.Machine{}, func(machine *clusterv1.Machine) {
 			machine.Labels = map[string]string{clusterv1.ClusterNameLabel: clusterName, clusterv1.MachineControlPlaneLabel: ""}
 		})
+		change(ctx, w, clusterName, &infrav1.ElementalCluster{}, func(cluster *infrav1.ElementalCluster) {
+			cluster.Spec.NodeUpgradeOption.AllowQuorumLoss = true
+		})
 		takeSlot(ctx, w)
 		cluster := get(ctx, w, clusterName, &infrav1.ElementalCluster{})
 		cluster.Status.UpgradeSlots[0].ControlPlane = true
