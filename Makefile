@@ -18,9 +18,10 @@ export RELEASE_TAG MANAGER_IMAGE
 ldflags = -s -w -X $(MODULE)/internal/version.Version=$(1) -X $(MODULE)/internal/version.Commit=$(GIT_COMMIT)
 LDFLAGS := $(call ldflags,$(VERSION))
 
-# One set of flags for every build and test: others would compile all dependencies again.
+# One set of flags for every build and test: others would compile all dependencies again. Nothing here reads DWARF, which programs are linked without:
+# not to write it saves a seventh of the time of the compiler. A debugger needs it: build with "go build", without make.
 export CGO_ENABLED := 0
-export GOFLAGS := -trimpath -buildvcs=false
+export GOFLAGS := -trimpath -buildvcs=false -gcflags=all=-dwarf=false
 # Suites on envtest find etcd, kube-apiserver and kubectl here.
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
 

@@ -8,7 +8,7 @@
 # but what is wrong and what to do. The cheap ones come first.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
-export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
+export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false -gcflags=all=-dwarf=false"
 
 [ $# -gt 0 ] || set -- license-headers file-length gofmt package-comments pinned agent-imports tidy generated lint e2e
 
