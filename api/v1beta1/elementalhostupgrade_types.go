@@ -141,8 +141,8 @@ type ElementalHostUpgradeStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// holds are the reasons why the attempt does not continue, in the order in which they are decided. There are none while it makes progress, which a
-	// step shows that has not taken longer than its time-out, and when it has ended.
+	// holds are the reasons why the attempt does not continue, in the order in which they are decided. There are none while a step waits for what it has
+	// started, within the step's time-out if it has one, and when the attempt has ended.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -294,7 +294,7 @@ type VirtualMachineStatus struct {
 // +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="State of the attempt"
 // +kubebuilder:printcolumn:name="Step",type="string",JSONPath=".status.step",description="Current step"
 // +kubebuilder:printcolumn:name="Progress",type="string",JSONPath=".status.progress",description="Position of the step, and progress of the host in it"
-// +kubebuilder:printcolumn:name="Held",type="string",JSONPath=".status.holds[0].reason",description="Why the attempt does not go on"
+// +kubebuilder:printcolumn:name="Held",type="string",JSONPath=".status.holds[0].reason",description="Why the attempt does not continue"
 // +kubebuilder:printcolumn:name="From",type="string",JSONPath=".status.from.version",description="OS before",priority=1
 // +kubebuilder:printcolumn:name="To",type="string",JSONPath=".spec.imageURI",description="OS image that is upgraded to",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"

@@ -5,11 +5,11 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// HoldReason is why an upgrade does not go on.
+// HoldReason is why an upgrade does not continue.
 // +kubebuilder:validation:MaxLength=64
 type HoldReason string
 
-// Reasons why an ElementalHostUpgrade does not go on.
+// Reasons why an ElementalHostUpgrade does not continue.
 const (
 	// HoldClusterPaused: spec.paused of the Cluster is true.
 	HoldClusterPaused HoldReason = "ClusterPaused"
@@ -21,6 +21,8 @@ const (
 	HoldBrokenReferences HoldReason = "BrokenReferences"
 	// HoldDesiredOSUnknown: it is not known which OS the owner of the Machine wants.
 	HoldDesiredOSUnknown HoldReason = "DesiredOSUnknown"
+	// HoldOwnerUnreadable: it cannot be read which OS the owner of the Machine wants.
+	HoldOwnerUnreadable HoldReason = "OwnerUnreadable"
 	// HoldNoLongerDesired: the attempt is about to end, because another OS is wanted, or a user has cancelled it.
 	HoldNoLongerDesired HoldReason = "NoLongerDesired"
 	// HoldPreflightFailed: a preflight check blocks.
@@ -39,7 +41,7 @@ const (
 	HoldNamespaceNotOptedIn HoldReason = "NamespaceNotOptedIn"
 	// HoldOwnerRollingOut: the owner of the Machine may be about to replace it.
 	HoldOwnerRollingOut HoldReason = "OwnerRollingOut"
-	// HoldUpgradeReplaced: an older ElementalClusterUpgrade of the Cluster has not ended.
+	// HoldUpgradeReplaced: another ElementalClusterUpgrade of the Cluster takes the place of the attempt's.
 	HoldUpgradeReplaced HoldReason = "UpgradeReplaced"
 	// HoldUpgradeCancelled: the ElementalClusterUpgrade was cancelled before the node had its turn.
 	HoldUpgradeCancelled HoldReason = "UpgradeCancelled"
@@ -63,13 +65,15 @@ const (
 	HoldGateClosed HoldReason = "GateClosed"
 	// HoldRancherNotDraining: Rancher has not drained the Node, or does not wait for its upgrade.
 	HoldRancherNotDraining HoldReason = "RancherNotDraining"
+	// HoldRancherNotDone: Rancher drains the Node, upgrades Kubernetes on it, or has not uncordoned it.
+	HoldRancherNotDone HoldReason = "RancherNotDone"
 	// HoldNoSlot: as many nodes of the Cluster as may be disrupted at a time are.
 	HoldNoSlot HoldReason = "NoSlot"
 	// HoldControlPlaneBusy: another control plane node of the Cluster is upgraded.
 	HoldControlPlaneBusy HoldReason = "ControlPlaneBusy"
 	// HoldEvacuationBusy: virtual machines leave another node of the Cluster.
 	HoldEvacuationBusy HoldReason = "EvacuationBusy"
-	// HoldHostLost: the host has not booted within the time-out.
+	// HoldHostLost: the host has not come back within the time-out.
 	HoldHostLost HoldReason = "HostLost"
 	// HoldStepOverdue: a step takes longer than its time-out, which does not end it.
 	HoldStepOverdue HoldReason = "StepOverdue"
@@ -96,15 +100,15 @@ const (
 // holdActors has every reason. Its order is not significant.
 var holdActors = map[HoldReason]HoldActor{
 	HoldClusterPaused: HoldByUser, HoldAttemptPaused: HoldByUser, HoldNodePaused: HoldByUser,
-	HoldBrokenReferences: HoldByUser, HoldDesiredOSUnknown: HoldByUser, HoldNoLongerDesired: HoldByCluster,
+	HoldBrokenReferences: HoldByUser, HoldDesiredOSUnknown: HoldByUser, HoldOwnerUnreadable: HoldByCluster, HoldNoLongerDesired: HoldByCluster,
 	HoldPreflightFailed: HoldByUser, HoldImageQuarantined: HoldByUser, HoldTrustedRootMissing: HoldByUser,
 	HoldHostNotReporting: HoldByHost, HoldHostLost: HoldByHost,
 	HoldClusterUnreachable: HoldByCluster, HoldNodeMissing: HoldByCluster, HoldRequestRefused: HoldByUser, HoldStepOverdue: HoldByUser,
 	HoldNamespaceNotOptedIn: HoldByUser, HoldOwnerRollingOut: HoldByCluster,
 	HoldUpgradeReplaced: HoldByCluster, HoldUpgradeCancelled: HoldByUser, HoldUpgradePaused: HoldByUser, HoldRolloutStopped: HoldByUser,
 	HoldStageNotReady: HoldByCluster, HoldOutcomePending: HoldByCluster, HoldNotInStage: HoldByCluster, HoldSoaking: HoldByTime, HoldWindowClosed: HoldByTime, HoldNoWindowFits: HoldByUser, HoldGateClosed: HoldByCluster,
-	HoldRancherNotDraining: HoldByCluster,
-	HoldNoSlot:             HoldByCluster, HoldControlPlaneBusy: HoldByCluster, HoldEvacuationBusy: HoldByCluster,
+	HoldRancherNotDraining: HoldByCluster, HoldRancherNotDone: HoldByCluster,
+	HoldNoSlot: HoldByCluster, HoldControlPlaneBusy: HoldByCluster, HoldEvacuationBusy: HoldByCluster,
 }
 
 // HoldReasons returns every reason, in no order.
@@ -129,7 +133,7 @@ func NewHold(reason HoldReason, object, message string) *UpgradeHold {
 	return &UpgradeHold{Reason: reason, Object: object, Message: message, Who: reason.Who()}
 }
 
-// UpgradeHold is one reason why an upgrade does not go on.
+// UpgradeHold is one reason why an upgrade does not continue.
 type UpgradeHold struct {
 	// reason of the hold, for example "NoSlot".
 	Reason HoldReason `json:"reason"`

@@ -135,9 +135,11 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 		urgent = held
 	case by != "":
 		what, urgent = "held by "+by, held
+	case isHeldBy(attempt, infrav1.HoldStepOverdue):
+		what, urgent = what+", overdue", held
 	case step == waitsForPeople:
 		urgent = held
-	case waitsForHost(attempt):
+	case isHeldBy(attempt, infrav1.HoldHostNotReporting):
 		what = "waiting for its host"
 	}
 	if conditions.IsTrue(attempt, clusterv1.PausedCondition) {
@@ -148,7 +150,7 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 
 // heldBy names what a user has to end; empty where there is nothing. What others end needs no attention, and a pause is named by itself.
 func heldBy(attempt *infrav1.ElementalHostUpgrade) string {
-	named := []infrav1.HoldReason{infrav1.HoldNodePaused, infrav1.HoldClusterPaused, infrav1.HoldAttemptPaused}
+	named := []infrav1.HoldReason{infrav1.HoldNodePaused, infrav1.HoldClusterPaused, infrav1.HoldAttemptPaused, infrav1.HoldStepOverdue}
 	reasons := []string{}
 	for _, hold := range attempt.Status.Holds {
 		if hold.Who == infrav1.HoldByUser && !slices.Contains(named, hold.Reason) && !slices.Contains(reasons, string(hold.Reason)) {
@@ -158,10 +160,9 @@ func heldBy(attempt *infrav1.ElementalHostUpgrade) string {
 	return strings.Join(reasons, " and ")
 }
 
-// waitsForHost reports whether the host has not answered, as all do for a moment.
-func waitsForHost(attempt *infrav1.ElementalHostUpgrade) bool {
-	holds := attempt.Status.Holds
-	return len(holds) > 0 && holds[0].Reason == infrav1.HoldHostNotReporting
+// isHeldBy reports whether a hold is among those of an attempt.
+func isHeldBy(attempt *infrav1.ElementalHostUpgrade, reason infrav1.HoldReason) bool {
+	return slices.ContainsFunc(attempt.Status.Holds, func(hold infrav1.UpgradeHold) bool { return hold.Reason == reason })
 }
 
 // because is the message of an end, as far as it fits.

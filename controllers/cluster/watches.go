@@ -95,7 +95,8 @@ func inLine(object client.Object) any {
 		if !of.PhaseNow().IsActive() {
 			what = of.Status.Message
 		}
-		return []any{of.PhaseNow(), of.Status.Step, what, preflight.BlockedBy(of.Status.Preflight), heldBy(of), waitsForHost(of), conditions.IsTrue(of, clusterv1.PausedCondition)}
+		return []any{of.PhaseNow(), of.Status.Step, what, preflight.BlockedBy(of.Status.Preflight), heldBy(of),
+			isHeldBy(of, infrav1.HoldHostNotReporting), isHeldBy(of, infrav1.HoldStepOverdue), conditions.IsTrue(of, clusterv1.PausedCondition)}
 	case *infrav1.ElementalMachineTemplate:
 		return []any{of.Spec, of.Annotations[infrav1.ResolvedOSVersionAnnotation], of.Annotations[infrav1.RolloutDigestAnnotation],
 			of.Annotations[infrav1.RolledOutHashAnnotation], of.Status.CurrentClone}

@@ -18,7 +18,7 @@ import (
 // admission is all that decides whether an attempt gets a slot. What has not been read yet holds nothing.
 type admission struct {
 	*observation
-	// optOut and rollsOut keep the attempt from a slot whoever has them.
+	// optOut and rollsOut keep the attempt from a slot even where one is free.
 	optOut, rollsOut *hold
 	// slots are who has them.
 	slots occupancy
@@ -93,7 +93,7 @@ func (a *admission) lookAgain(holds []*hold) time.Duration {
 	switch holds[0].Reason {
 	case infrav1.HoldPreflightFailed, infrav1.HoldImageQuarantined:
 		return pollBlocked(a.checks)
-	case infrav1.HoldDesiredOSUnknown, infrav1.HoldNoLongerDesired, infrav1.HoldClusterUnreachable:
+	case infrav1.HoldDesiredOSUnknown, infrav1.HoldOwnerUnreadable, infrav1.HoldNoLongerDesired, infrav1.HoldClusterUnreachable:
 		return pollCluster
 	}
 	return pollSlots
@@ -158,7 +158,7 @@ func unlessEmpty(message string, reason infrav1.HoldReason, object string) *hold
 	return infrav1.NewHold(reason, object, message)
 }
 
-// readOwner reads what keeps an attempt from a slot whoever has them.
+// readOwner reads what keeps an attempt from a slot even where one is free.
 func (r *Reconciler) readOwner(ctx context.Context, a *admission) (err error) {
 	if a.optOut, err = r.optedOut(ctx, a.observation); err != nil || a.optOut != nil {
 		return err

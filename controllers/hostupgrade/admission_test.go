@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
 // obstacles each keep an attempt from a slot, in the order in which they are reported.
@@ -145,6 +146,19 @@ var _ = Describe("Checks that hold an attempt", func() {
 		Expect([]rune(o.upgrade.Status.Holds[0].Object)).To(HaveLen(maxHoldObject))
 	})
 
+	It("are as many as fit, with a pause before them", func() {
+		o, many := typical(), []infrav1.PreflightResult{}
+		for i := range maxHolds + 1 {
+			many = append(many, blocking("Volumes", fmt.Sprintf("Volume/%d", i)))
+		}
+		o.recordHolds(blockers(many))
+		Expect(o.upgrade.Status.Holds).To(HaveLen(maxHolds))
+		o.cluster.Spec.Paused = new(true)
+		o.recordPause()
+		Expect(o.upgrade.Status.Holds).To(HaveLen(maxHolds))
+		Expect(o.upgrade.Status.Holds[0]).To(HaveField("Reason", infrav1.HoldClusterPaused))
+	})
+
 	It("are looked at again after as long as what holds lasts", func() {
 		Expect(ofChecks(blocking("NodeReady", "Node/n")).await().After).To(Equal(pollCluster))
 		Expect(ofChecks(blocking("Quarantine", "Image/i")).await().After).To(Equal(pollSlots))
@@ -161,12 +175,20 @@ var _ = DescribeTable("The condition Admitted", func(status metav1.ConditionStat
 	Entry("with a slot that was returned", metav1.ConditionFalse, "NotRequired", func(o *observation) { past(stepCordon)(&o.upgrade.Status) }),
 	Entry("of a lost host that was released", metav1.ConditionFalse, "HostLost", func(o *observation) { o.upgrade.Status.Phase = infrav1.UpgradeHostLost }),
 	Entry("of one that has ended", metav1.ConditionFalse, "Ended", func(o *observation) { o.upgrade.Status.Phase = infrav1.UpgradeFailed }),
+	Entry("of one that has ended at a step that took too long", metav1.ConditionFalse, "Ended", func(o *observation) {
+		at(stepDrain, time.Hour)(&o.upgrade.Status)
+		o.upgrade.Status.Phase = infrav1.UpgradeAborted
+	}),
+	Entry("after a step that took too long", metav1.ConditionFalse, "Preparing", func(o *observation) {
+		at(stepDrain, time.Hour)(&o.upgrade.Status)
+		leave(&o.upgrade.Status, stepDrain, noon)
+	}),
 	Entry("at a step that takes too long", metav1.ConditionFalse, "StepOverdue", func(o *observation) { at(stepDrain, time.Hour)(&o.upgrade.Status) }),
 )
 
 var _ = Describe("A reconcile that fails", func() {
 	held := func(step string, reasons ...infrav1.HoldReason) *observation {
-		o := typical(func(o *observation) { o.upgrade.Status.Step = step })
+		o := typical(func(o *observation) { o.upgrade.Status.Step, o.upgrade.Status.StepIndex = step, 4 })
 		for _, reason := range reasons {
 			o.upgrade.Status.Holds = append(o.upgrade.Status.Holds, *infrav1.NewHold(reason, "", ""))
 		}
@@ -175,13 +197,19 @@ var _ = Describe("A reconcile that fails", func() {
 
 	It("keeps what holds the attempt at the step, without a pause", func() {
 		o := held(stepAdmit, infrav1.HoldClusterPaused, infrav1.HoldNoSlot)
-		o.keepHolds(stepAdmit)
+		o.keepHolds(sequence.Report{Step: stepAdmit, Index: 4})
+		Expect(o.upgrade.Status.Holds).To(HaveExactElements(HaveField("Reason", infrav1.HoldNoSlot)))
+	})
+
+	It("keeps what held it at a later step than it came to", func() {
+		o := held(stepAdmit, infrav1.HoldNoSlot)
+		o.keepHolds(sequence.Report{Step: stepPreflight, Index: 1})
 		Expect(o.upgrade.Status.Holds).To(HaveExactElements(HaveField("Reason", infrav1.HoldNoSlot)))
 	})
 
 	It("drops what held it at an earlier step", func() {
 		o := held(stepAdmit, infrav1.HoldNoSlot)
-		o.keepHolds(stepCordon)
+		o.keepHolds(sequence.Report{Step: stepCordon, Index: 5})
 		Expect(o.upgrade.Status.Holds).To(BeEmpty())
 	})
 })

@@ -24,10 +24,13 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, o *observation) (ctrl.
 	}
 	report, err := sequence.Run(ctx, r.ending(infrav1.UpgradeAborted), 0, o)
 	if err != nil {
+		o.keepHolds(sequence.Report{})
 		return ctrl.Result{}, err
 	}
 	if !report.Completed() {
-		if report.Result.Message != "" {
+		if report.Result.Message == "" {
+			o.recordHolds(nil)
+		} else {
 			r.recordWait(o, sequence.Report{Result: report.Result}, report.Result.Message+" (being deleted)")
 		}
 		return ctrl.Result{RequeueAfter: report.Result.After}, nil

@@ -42,16 +42,17 @@ func await(after time.Duration, holds ...*hold) sequence.Result {
 	return sequence.Hold(after, found[0].Message, found...)
 }
 
-// recordHolds stores what this reconcile has found that the attempt waits for, and whether it has its slot. It follows the step and the message. A hold
-// that was known keeps its time.
+// recordHolds stores what this reconcile has found that the attempt waits for, and whether it has its slot. It follows the step and the message.
 func (o *observation) recordHolds(found []hold) {
+	o.storeHolds(slices.Concat(o.holdsByStatus(found), found))
+}
+
+// storeHolds keeps the time of a hold that was known.
+func (o *observation) storeHolds(holds []hold) {
 	status := &o.upgrade.Status
 	former := status.Holds
 	status.Holds = nil
-	for _, held := range slices.Concat(o.holdsByStatus(found), found) {
-		if len(status.Holds) == maxHolds {
-			break
-		}
+	for _, held := range holds[:min(len(holds), maxHolds)] {
 		held.Object, held.Since = cut(held.Object, maxHoldObject), metav1.Time{Time: o.now}
 		if at := slices.IndexFunc(former, func(f hold) bool { return sameHold(f, held) }); at >= 0 {
 			held.Since = former[at].Since
@@ -69,12 +70,18 @@ func sameHold(a, b hold) bool {
 func (o *observation) holdsByStatus(found []hold) []hold {
 	status := o.upgrade.Status
 	switch {
+	case isEnded(status.Phase):
 	case status.Phase == infrav1.UpgradeHostLost:
 		return []hold{*infrav1.NewHold(infrav1.HoldHostLost, "ElementalHost/"+o.upgrade.Spec.HostName, status.Message)}
-	case len(found) == 0 && lateAt(o.upgrade, status.Step, o.now) != "":
+	case len(found) == 0 && o.isAt(status.Step) && lateAt(o.upgrade, status.Step, o.now) != "":
 		return []hold{*infrav1.NewHold(infrav1.HoldStepOverdue, "Node/"+o.nodeName(), status.Message)}
 	}
 	return nil
+}
+
+// isAt reports whether a step was entered and is not done.
+func (o *observation) isAt(step string) bool {
+	return slices.ContainsFunc(o.upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == step && s.FinishedAt == nil })
 }
 
 // admission is the condition Admitted.
@@ -96,13 +103,17 @@ func (o *observation) admission() metav1.Condition {
 	return admitted
 }
 
-// keepHolds is for a reconcile that failed: what held the attempt at the same step may still do so, but not a pause, which would have kept it from that step.
-func (o *observation) keepHolds(step string) {
-	if o.upgrade.Status.Step != step {
+// keepHolds is for a reconcile that failed. What held the attempt may still do so, unless it came to a later step; a pause does not, which would have kept it
+// from the steps.
+func (o *observation) keepHolds(failed sequence.Report) {
+	status := o.upgrade.Status
+	switch {
+	case isEnded(status.Phase):
+	case failed.Index > int(status.StepIndex):
 		o.recordHolds(nil)
-		return
+	default:
+		o.recordHolds(slices.DeleteFunc(slices.Clone(status.Holds), isRederived))
 	}
-	o.recordHolds(slices.DeleteFunc(slices.Clone(o.upgrade.Status.Holds), isRederived))
 }
 
 // isRederived reports whether a hold is found anew in each reconcile.
@@ -117,17 +128,8 @@ func (o *observation) recordPause() {
 	if isEnded(o.upgrade.PhaseNow()) {
 		return
 	}
-	former := o.upgrade.Status.Holds
-	o.recordHolds(slices.DeleteFunc(slices.Clone(former), isRederived))
-	pauses := o.pauses()
-	for i := range pauses {
-		pauses[i].Since = metav1.Time{Time: o.now}
-		if at := slices.IndexFunc(former, func(f hold) bool { return sameHold(f, pauses[i]) }); at >= 0 {
-			pauses[i].Since = former[at].Since
-		}
-	}
-	o.upgrade.Status.Holds = slices.Concat(pauses, o.upgrade.Status.Holds)
-	conditions.Set(o.upgrade, o.admission())
+	others := slices.DeleteFunc(slices.Clone(o.upgrade.Status.Holds), isRederived)
+	o.storeHolds(slices.Concat(o.pauses(), o.holdsByStatus(others), others))
 }
 
 func (o *observation) pauses() []hold {

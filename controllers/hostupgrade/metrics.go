@@ -89,7 +89,7 @@ func countSteps(upgrade *infrav1.ElementalHostUpgrade) {
 func Gauges() []metrics.Gauge {
 	return []metrics.Gauge{{
 		Name:  "elemental_upgrade_holds",
-		Help:  "Reasons why attempts do not go on, by Cluster and reason.",
+		Help:  "Reasons why attempts do not continue, by Cluster and reason.",
 		Label: "reason", ExtraLabel: "cluster", CountPairs: countHolds,
 	}}
 }

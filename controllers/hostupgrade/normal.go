@@ -151,6 +151,7 @@ func (r *Reconciler) end(ctx context.Context, o *observation, outcome infrav1.Up
 	}
 	if !report.Completed() {
 		if report.Result.Message == "" || isEnded(o.upgrade.Status.Phase) { // which must not look as if it went on
+			o.recordHolds(nil)
 			return ctrl.Result{RequeueAfter: report.Result.After}, nil
 		}
 		r.recordWait(o, sequence.Report{Result: report.Result}, report.Result.Message+ending)

@@ -39,7 +39,7 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 		return sequence.Result{}, err
 	}
 	if why := o.wantUnknown(); why != "" {
-		return await(pollCluster, o.notRequested(infrav1.HoldDesiredOSUnknown, why)), nil
+		return await(pollCluster, o.notRequested(o.unknownReason(), why)), nil
 	}
 	if err := r.queue(ctx, o); err != nil {
 		return sequence.Result{}, err
@@ -90,6 +90,14 @@ func (r *Reconciler) check(ctx context.Context, o *observation, from preflight.S
 		return sequence.Done(), nil
 	}
 	return sequence.Hold(pollBlocked(results), preflight.Blocking(results), holds...), nil
+}
+
+// unknownReason is why it is not known which OS is wanted.
+func (o *observation) unknownReason() infrav1.HoldReason {
+	if o.unread != nil {
+		return infrav1.HoldOwnerUnreadable
+	}
+	return infrav1.HoldDesiredOSUnknown
 }
 
 // notRequested is a hold of an attempt that its host is not asked for.

@@ -86,7 +86,7 @@ func (r *Reconciler) handOver(ctx context.Context, o *observation) (sequence.Res
 	if o.drain.IsDrained() {
 		message = "waiting for Rancher to upgrade Kubernetes on Node " + o.node.Name
 	}
-	return sequence.Wait(pollCluster, "%s%s", message, r.rancherSays(ctx, o)), nil
+	return await(pollCluster, o.byRancher(message+r.rancherSays(ctx, o))), nil
 }
 
 // handBack waits until Rancher has uncordoned the Node. That the step was entered lets Rancher do that.
@@ -94,7 +94,12 @@ func (r *Reconciler) handBack(ctx context.Context, o *observation) (sequence.Res
 	if !o.drain.IsAsked() {
 		return sequence.Done(), nil
 	}
-	return sequence.Wait(pollCluster, "waiting for Rancher to uncordon Node %s%s", o.nodeName(), r.rancherSays(ctx, o)), nil
+	return await(pollCluster, o.byRancher("waiting for Rancher to uncordon Node "+o.nodeName()+r.rancherSays(ctx, o))), nil
+}
+
+// byRancher is the hold of an attempt that waits for what Rancher does.
+func (o *observation) byRancher(message string) *hold {
+	return infrav1.NewHold(infrav1.HoldRancherNotDone, "Node/"+o.nodeName(), message)
 }
 
 // rancherSays is the part of a message with what Rancher reports itself, in its words.

@@ -26,6 +26,16 @@ var _ = It("A write that a policy refuses is said, and tried again", func(ctx Sp
 	Expect(w.status(ctx).Position()).To(Equal("Cordon (5/14)"))
 	Expect(w.status(ctx).Message).To(And(
 		HavePrefix("refused, and tried again: running step Cordon: cordoning Node "+w.host+": "), HaveSuffix("no cordons on Sundays")))
+	Expect(holdsIn(ctx, w)).To(HaveExactElements(SatisfyAll(
+		HaveField("Reason", infrav1.HoldRequestRefused), HaveField("Object", "nodes/"+w.host))))
+	Expect(admitted(ctx, w)).To(HaveField("Status", metav1.ConditionTrue))
+	before := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}).ResourceVersion
+	for range 3 {
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		_, err := w.reconcile(ctx)
+		Expect(err).To(HaveOccurred())
+	}
+	Expect(get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}).ResourceVersion).To(Equal(before), "nothing is written again")
 
 	allow()
 	w.drive(ctx, nil)

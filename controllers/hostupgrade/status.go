@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,9 +79,6 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 		return
 	}
 	enter(status, report.Step, o.now)
-	if report.Result.IsDone() {
-		o.keepHolds(report.Step)
-	}
 	if report.Result.IsDone() || report.Result.IsEnd() {
 		// The step failed with an error and is tried again, or the attempt is about to end: there is nothing
 		// to say of it, and what was said of the step before must not be said of this one.
@@ -108,6 +106,7 @@ func (r *Reconciler) recordError(ctx context.Context, o *observation, report seq
 	}
 	message := report.Result.Message
 	if message == "" {
+		o.keepHolds(report)
 		return
 	}
 	if report.Step == stepApprove {
@@ -139,7 +138,7 @@ func refusedObject(err error) string {
 	if !errors.As(err, &status) || status.Status().Details == nil {
 		return ""
 	}
-	return status.Status().Details.Kind + "/" + status.Status().Details.Name
+	return strings.Trim(status.Status().Details.Kind+"/"+status.Status().Details.Name, "/")
 }
 
 // recordHold reports what is waited for before the steps.
@@ -171,13 +170,13 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 	status := &o.upgrade.Status
 	isKnown := status.Phase == outcome && status.Message == message
 	status.Phase, status.Message = outcome, message
+	if !isKnown && outcome != infrav1.UpgradeHostLost { // which may continue
+		setStep(status, sequence.Report{})
+		status.FinishedAt = &metav1.Time{Time: o.now}
+	}
 	o.recordHolds(nil)
 	if isKnown {
 		return
-	}
-	if outcome != infrav1.UpgradeHostLost { // which may go on
-		setStep(status, sequence.Report{})
-		status.FinishedAt = &metav1.Time{Time: o.now}
 	}
 	if o.host != nil {
 		status.To = o.host.Status.OS

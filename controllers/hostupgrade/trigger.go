@@ -106,7 +106,8 @@ func (r *Reconciler) optedOut(ctx context.Context, o *observation) (*hold, error
 
 // notDesired reads once more what the owner of the Machine wants. The next reconcile ends an attempt that is not wanted any more.
 func (r *Reconciler) notDesired(ctx context.Context, o *observation) (*hold, error) {
-	why, reason := r.unwantedNow(ctx, o), infrav1.HoldDesiredOSUnknown
+	why := r.unwantedNow(ctx, o)
+	reason := o.unknownReason()
 	if o.superseded() {
 		reason = infrav1.HoldNoLongerDesired
 	}
