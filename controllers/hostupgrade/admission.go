@@ -12,7 +12,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
 // admission is all that decides whether an attempt gets a slot. What has not been read yet holds nothing.
@@ -44,7 +43,7 @@ var admissionHolds = []func(*admission) []*hold{
 	one((*admission).evacuationBusy),
 	one(func(a *admission) *hold { return a.order }),
 	one(func(a *admission) *hold { return a.unreadable }),
-	(*admission).blocked,
+	func(a *admission) []*hold { return blockers(a.checks) },
 	one(func(a *admission) *hold { return a.gate }),
 	one(func(a *admission) *hold { return a.unwanted }),
 }
@@ -67,29 +66,8 @@ func (a *admission) holds() []*hold {
 	return found
 }
 
-// await waits for what keeps the attempt from a slot, if anything does. The checks that block share a message.
-func (a *admission) await() sequence.Result {
-	holds := a.holds()
-	result := await(a.lookAgain(holds), holds...)
-	if len(holds) > 0 && holds[0].Check != "" {
-		result.Message = preflight.Blocking(a.checks)
-	}
-	return result
-}
-
-func (a *admission) blocked() []*hold {
-	holds := []*hold{}
-	for _, held := range blockers(a.checks) {
-		holds = append(holds, &held)
-	}
-	return holds
-}
-
 // lookAgain is after how long to look again at holds. Slots and images are watched: what is polled makes up for an event that was missed.
 func (a *admission) lookAgain(holds []*hold) time.Duration {
-	if len(holds) == 0 {
-		return 0
-	}
 	switch holds[0].Reason {
 	case infrav1.HoldPreflightFailed, infrav1.HoldImageQuarantined:
 		return pollBlocked(a.checks)

@@ -123,26 +123,28 @@ var _ = Describe("Checks that hold an attempt", func() {
 		return &admission{observation: typical(), checks: results}
 	}
 
+	lookAgain := func(a *admission) time.Duration { return a.lookAgain(a.holds()) }
+
 	It("have a hold each, and share a message", func() {
 		a := ofChecks(blocking("NodeReady", "Node/n"), blocking("Quarantine", "Image/sha256:bad"))
 		Expect(a.holds()).To(HaveExactElements(
 			SatisfyAll(HaveField("Reason", infrav1.HoldPreflightFailed), HaveField("Check", "NodeReady"), HaveField("Object", "Node/n")),
 			SatisfyAll(HaveField("Reason", infrav1.HoldImageQuarantined), HaveField("Check", "Quarantine"))))
-		Expect(a.await().Message).To(Equal("Node/n: is bad; Image/sha256:bad: is bad"))
+		Expect(await(0, a.holds()...).Message).To(Equal("Node/n: is bad; Image/sha256:bad: is bad"))
 	})
 
 	It("of one object keep their times apart", func() {
 		o := typical()
-		o.recordHolds(blockers([]infrav1.PreflightResult{blocking("NodeReady", "Node/n")}))
+		o.recordHolds(await(0, blockers([]infrav1.PreflightResult{blocking("NodeReady", "Node/n")})...).Holds)
 		o.now = o.now.Add(time.Hour)
-		o.recordHolds(blockers([]infrav1.PreflightResult{blocking("NodeReady", "Node/n"), blocking("NodeSchedulable", "Node/n")}))
+		o.recordHolds(await(0, blockers([]infrav1.PreflightResult{blocking("NodeReady", "Node/n"), blocking("NodeSchedulable", "Node/n")})...).Holds)
 		Expect(o.upgrade.Status.Holds).To(HaveExactElements(
 			HaveField("Since.Time", noon), HaveField("Since.Time", noon.Add(time.Hour))))
 	})
 
 	It("name as much of an object as fits", func() {
 		o := typical()
-		o.recordHolds(blockers([]infrav1.PreflightResult{blocking("OtherNodes", "Node/"+strings.Repeat("ö", 600))}))
+		o.recordHolds(await(0, blockers([]infrav1.PreflightResult{blocking("OtherNodes", "Node/"+strings.Repeat("ö", 600))})...).Holds)
 		Expect([]rune(o.upgrade.Status.Holds[0].Object)).To(HaveLen(maxHoldObject))
 	})
 
@@ -151,7 +153,7 @@ var _ = Describe("Checks that hold an attempt", func() {
 		for i := range maxHolds + 1 {
 			many = append(many, blocking("Volumes", fmt.Sprintf("Volume/%d", i)))
 		}
-		o.recordHolds(blockers(many))
+		o.recordHolds(await(0, blockers(many)...).Holds)
 		Expect(o.upgrade.Status.Holds).To(HaveLen(maxHolds))
 		o.cluster.Spec.Paused = new(true)
 		o.recordPause()
@@ -160,8 +162,8 @@ var _ = Describe("Checks that hold an attempt", func() {
 	})
 
 	It("are looked at again after as long as what holds lasts", func() {
-		Expect(ofChecks(blocking("NodeReady", "Node/n")).await().After).To(Equal(pollCluster))
-		Expect(ofChecks(blocking("Quarantine", "Image/i")).await().After).To(Equal(pollSlots))
+		Expect(lookAgain(ofChecks(blocking("NodeReady", "Node/n")))).To(Equal(pollCluster))
+		Expect(lookAgain(ofChecks(blocking("Quarantine", "Image/i")))).To(Equal(pollSlots))
 	})
 })
 

@@ -45,8 +45,8 @@ func (r *Reconciler) takeSlot(ctx context.Context, a *admission) (sequence.Resul
 		if err := read(ctx, a); err != nil {
 			return sequence.Result{}, err
 		}
-		if result := a.await(); !result.IsDone() {
-			return result, nil
+		if holds := a.holds(); len(holds) > 0 {
+			return await(a.lookAgain(holds), holds...), nil
 		}
 	}
 	err := r.writeSlots(ctx, a.observation, append(a.slots.taken, a.slot()))

@@ -5,6 +5,7 @@ package hostupgrade
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +29,8 @@ const (
 	maxHoldObject = 512
 )
 
-// await waits until the holds have ended, of which some may be nil, with the message of the first; a step that has none is done.
+// await waits until the holds have ended, of which some may be nil, with the message of the first; a step that has none is done. Checks that block
+// share a message.
 func await(after time.Duration, holds ...*hold) sequence.Result {
 	found := []hold{}
 	for _, held := range holds {
@@ -39,7 +41,13 @@ func await(after time.Duration, holds ...*hold) sequence.Result {
 	if len(found) == 0 {
 		return sequence.Done()
 	}
-	return sequence.Hold(after, found[0].Message, found...)
+	messages := []string{found[0].Message}
+	for _, held := range found[1:] {
+		if found[0].Check != "" && held.Check != "" {
+			messages = append(messages, held.Message)
+		}
+	}
+	return sequence.Hold(after, strings.Join(messages, "; "), found...)
 }
 
 // recordHolds stores what this reconcile has found that the attempt waits for, and whether it has its slot. It follows the step and the message.

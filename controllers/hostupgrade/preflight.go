@@ -85,11 +85,7 @@ func (r *Reconciler) check(ctx context.Context, o *observation, from preflight.S
 		return sequence.Result{}, err
 	}
 	o.upgrade.Status.Preflight = preflight.ByCheck(results)
-	holds := blockers(results)
-	if len(holds) == 0 {
-		return sequence.Done(), nil
-	}
-	return sequence.Hold(pollBlocked(results), preflight.Blocking(results), holds...), nil
+	return await(pollBlocked(results), blockers(results)...), nil
 }
 
 // unknownReason is why it is not known which OS is wanted.
@@ -107,8 +103,8 @@ func (o *observation) notRequested(reason infrav1.HoldReason, why string) *hold 
 }
 
 // blockers are the holds by checks that block.
-func blockers(results []infrav1.PreflightResult) []hold {
-	holds := []hold{}
+func blockers(results []infrav1.PreflightResult) []*hold {
+	holds := []*hold{}
 	for _, result := range results {
 		if result.Verdict != infrav1.PreflightBlock {
 			continue
@@ -119,7 +115,7 @@ func blockers(results []infrav1.PreflightResult) []hold {
 		}
 		held := infrav1.NewHold(reason, result.Object, preflight.Line(result))
 		held.Check = result.Check
-		holds = append(holds, *held)
+		holds = append(holds, held)
 	}
 	return holds
 }

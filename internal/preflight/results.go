@@ -10,11 +10,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// Blocking joins what blocks into one line; empty if nothing does.
-func Blocking(results []infrav1.PreflightResult) string {
-	return strings.Join(Blockers(results), "; ")
-}
-
 // BlockedBy names the checks that block, as "NodeReady and Volumes", in the order in which they are run; empty if none does.
 func BlockedBy(results []infrav1.PreflightResult) string {
 	names := []string{}
