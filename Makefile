@@ -342,3 +342,16 @@ mutate: tools ## Change one condition at a time, and fail if no test notices it:
 .PHONY: bench
 bench: tools tools-kubevirt lab-binaries ## Measure scale: ended attempts, rollouts by the size of the cluster, hosts, slow clusters, virtual machines
 	$(GO_TEST_LAB) ./test/bench/... $(GINKGO_FLAGS)
+
+# The commit whose costs today's are compared with.
+BASELINE ?= 5374f01e
+BASELINE_DIR := bin/baseline/$(BASELINE)
+
+.PHONY: bench-baseline
+bench-baseline: tools lab-binaries $(BASELINE_DIR)/bin/manager ## Measure rollouts with the manager of another commit and with this one's (BASELINE=commit, ROLLOUT_BENCH_NODES=10,100,1000)
+	ROLLOUT_BENCH_BASELINE=$(BASELINE_DIR) $(GO_TEST_LAB) ./test/bench/rollout $(GINKGO_FLAGS)
+
+$(BASELINE_DIR)/bin/manager:
+	mkdir -p $(BASELINE_DIR)
+	git archive $(BASELINE) | tar -x -C $(BASELINE_DIR)
+	cd $(BASELINE_DIR) && go build -ldflags '$(LDFLAGS)' -o bin/manager ./cmd/manager

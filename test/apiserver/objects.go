@@ -5,12 +5,14 @@ package apiserver
 
 import (
 	"context"
+	"reflect"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -41,16 +43,28 @@ func (s *Server) Create(ctx context.Context, objects ...client.Object) {
 
 // Stored reads an object again; for Eventually.
 func (s *Server) Stored(ctx context.Context, object client.Object) func() (client.Object, error) {
-	return func() (client.Object, error) {
-		return object, s.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-	}
+	return func() (client.Object, error) { return object, read(ctx, s.Client, object) }
 }
 
 // Get reads an object again, which has to exist.
 func Get[T client.Object](ctx context.Context, c client.Reader, object T) T {
 	GinkgoHelper()
-	Expect(c.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+	Expect(read(ctx, c, object)).To(Succeed())
 	return object
+}
+
+// read makes an object what is stored. A client only adds to the object that it reads into: a field that was removed would seem to be there.
+func read(ctx context.Context, c client.Reader, object client.Object) error {
+	variable := reflect.ValueOf(object).Elem()
+	stored := reflect.New(variable.Type())
+	if from, ok := object.(*unstructured.Unstructured); ok {
+		stored.Interface().(*unstructured.Unstructured).SetGroupVersionKind(from.GroupVersionKind())
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(object), stored.Interface().(client.Object)); err != nil {
+		return err
+	}
+	variable.Set(stored.Elem())
+	return nil
 }
 
 // Change reads an object again, and writes what a function changes of it. If somebody else writes it meanwhile, it begins anew.

@@ -138,12 +138,12 @@ func (l *Lab) ElementalAPI() string { return onLoopback(l.ports[0].api) }
 func onLoopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
 func (l *Lab) newManager(index int) *capi.Provider {
-	name, rbac := ManagerUser, filepath.Join(l.options.Root, "config", "rbac")
+	name, rbac := ManagerUser, filepath.Join(l.options.Provider, "config", "rbac")
 	if index > 0 {
 		name += "-" + strconv.Itoa(index+1)
 	}
 	return &capi.Provider{
-		Name: name, User: ManagerUser, Binary: filepath.Join(l.options.Root, "bin", "manager"), Namespace: ManagerNamespace,
+		Name: name, User: ManagerUser, Binary: filepath.Join(l.options.Provider, "bin", "manager"), Namespace: ManagerNamespace,
 		Roles: []string{filepath.Join(rbac, "role.yaml"), filepath.Join(rbac, "leader_election_role.yaml")},
 		// As in its Deployment. By these variables the manager finds out whether it runs as a Pod of a workload
 		// cluster.
@@ -187,7 +187,7 @@ func (l *Lab) balance() error {
 }
 
 func (l *Lab) ownManifests() ([]string, error) {
-	config := filepath.Join(l.options.Root, "config")
+	config := filepath.Join(l.options.Provider, "config")
 	manifests, err := filepath.Glob(filepath.Join(config, "crd", "bases", "*.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("looking for our CRDs: %w", err)

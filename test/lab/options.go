@@ -4,6 +4,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -31,6 +32,8 @@ const (
 type Options struct {
 	// Root of the repository, with bin/. Default: found from this file.
 	Root string
+	// Provider is the folder with bin/manager and config/ of the version of our manager that runs. Default: Root.
+	Provider string
 	// Dir for all files of the lab. Default: a temporary folder, removed when the lab stops.
 	Dir string
 	// Progress receives a line for each step of the start. Default: none.
@@ -99,6 +102,7 @@ func (o *Options) complete() error {
 		}
 		o.Root = root
 	}
+	o.Provider = cmp.Or(o.Provider, o.Root)
 	if o.Dir == "" {
 		dir, err := os.MkdirTemp("", "elemental-lab-")
 		if err != nil {

@@ -43,7 +43,7 @@ func (b *bench) readAudit(ctx context.Context, os image.Image, began, ended time
 	}
 	result.Slot, result.Taken = gaps(turns)
 	Expect(result.Slot.Count).To(BeNumerically(">=", b.upgraded/2), "attempts that waited at Admit when the slot became free")
-	result.Writes = audit.Writes(events, lab.ManagerUser, began, ended)
+	result.Writes, result.Reads = audit.Writes(events, lab.ManagerUser, began, ended), audit.Reads(events, lab.ManagerUser, began, ended)
 }
 
 func since(intervals []audit.Interval, began time.Time) []audit.Interval {

@@ -12,5 +12,9 @@
 //
 // The result is printed as a table, with the targets, and written to bin/bench/rollout.json.
 //
-//	ROLLOUT_BENCH_NODES=10,100,1000   sizes of the clusters
+// With a baseline, each size is measured with that version of the manager first, in the same run, and a second table
+// has the ratios.
+//
+//	ROLLOUT_BENCH_NODES=10,100,1000        sizes of the clusters
+//	ROLLOUT_BENCH_BASELINE=bin/baseline/X  folder in the repository with bin/manager and config/ of another version
 package rollout

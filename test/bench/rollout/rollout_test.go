@@ -29,19 +29,24 @@ const (
 var _ = Describe("The nodes of a pool are upgraded", Ordered, func() {
 	results := []figures{}
 	for _, size := range sizes {
-		It(fmt.Sprintf("in a cluster of %d nodes", size), func(ctx SpecContext) {
-			results = append(results, measure(ctx, size))
-			benchmark.Write("rollout", results) // keeps the results so far if the next size fails
-		})
+		for _, version := range versions {
+			It(fmt.Sprintf("in a cluster of %d nodes, by version %q", size, version.name), func(ctx SpecContext) {
+				results = append(results, measure(ctx, size, version))
+				benchmark.Write("rollout", results) // keeps the results so far if the next size fails
+			})
+		}
 	}
-	AfterAll(func() { tell(results) })
+	AfterAll(func() {
+		grown, compared := table(ofVersion(results, "")), comparison(results)
+		AddReportEntry("What an upgrade costs by the size of the cluster", grown+compared, ReportEntryVisibilityAlways)
+	})
 })
 
 // measure measures a cluster of that size, in a lab of its own.
-func measure(ctx context.Context, size int) figures {
+func measure(ctx context.Context, size int, by version) figures {
 	GinkgoHelper()
-	b := newBench(ctx, suite.StartLab(ctx, lab.Options{Metered: true}), size)
-	result := figures{Nodes: size, Upgraded: b.upgraded}
+	b := newBench(ctx, suite.StartLab(ctx, lab.Options{Metered: true, Provider: by.root}), size)
+	result := figures{Version: by.name, Nodes: size, Upgraded: b.upgraded}
 	b.addHistory(ctx)
 	b.rest(ctx)
 	b.measureIdle(ctx, &result)
@@ -77,6 +82,7 @@ func (b *bench) measureRollout(ctx context.Context, result *figures) {
 	spent := b.sample(ctx).less(before)
 	result.Seconds, result.MemoryAfter = ended.Sub(began).Seconds()/float64(b.upgraded), spent[memoryNow]/mebi
 	result.CPU, result.Reconciles = spent[cpu]/float64(b.upgraded), spent.sum(reconciles)/float64(b.upgraded)
+	result.ReconcilesBy = spent.by(reconciles, "controller")
 	result.Management = b.requests(spent, b.cluster.Lab.Management)
 	result.Workload = b.requests(spent, b.cluster.Workload())
 	result.Reports = spent.sum(reported, `result="written"`) / float64(b.upgraded)
@@ -94,6 +100,6 @@ func (b *bench) measureLeaderChange(ctx context.Context, result *figures) {
 	settled, after := b.awaitSettled(ctx)
 	result.Leader = leaderChange{
 		Seconds: settled.Sub(began).Seconds(), CPU: after[cpu], Memory: after[memory] / mebi, Reconciles: after.sum(reconciles),
-		Received: (after[received] - before) / mebi,
+		ReconcilesBy: after.by(reconciles, "controller"), Received: (after[received] - before) / mebi,
 	}
 }

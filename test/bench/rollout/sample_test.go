@@ -56,6 +56,19 @@ func (s sample) sum(name string, labels ...string) float64 {
 	return total
 }
 
+// by sums the samples whose names have this prefix by the value of a label. Values that have none are left out.
+func (s sample) by(name, label string) map[string]float64 {
+	sums := map[string]float64{}
+	for of, value := range s {
+		_, after, labelled := strings.Cut(of, label+`="`)
+		if labelled && value != 0 && strings.HasPrefix(of, name) {
+			of, _, _ := strings.Cut(after, `"`)
+			sums[of] += value
+		}
+	}
+	return sums
+}
+
 func hasAll(name string, labels []string) bool {
 	for _, label := range labels {
 		if !strings.Contains(name, label) {

@@ -6,6 +6,7 @@ package rollout
 import (
 	"cmp"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,7 +15,8 @@ import (
 )
 
 const (
-	sizesVariable = "ROLLOUT_BENCH_NODES"
+	sizesVariable    = "ROLLOUT_BENCH_NODES"
+	baselineVariable = "ROLLOUT_BENCH_BASELINE"
 	// fewest is the minimum size of a cluster: one node whose attempts are copied, and as many as are upgraded or wait
 	// concurrently.
 	fewest = models + unavailable
@@ -23,6 +25,12 @@ const (
 // sizes of the clusters, in nodes.
 var sizes []int
 
+// version of our manager: the folder with its bin/manager and config/, and the name of that folder. That of this tree is the zero value.
+type version struct{ name, root string }
+
+// versions are measured one after the other with each size, the baseline first.
+var versions = []version{{}}
+
 func TestRolloutBenchmark(t *testing.T) {
 	for word := range strings.SplitSeq(cmp.Or(os.Getenv(sizesVariable), "10,100,1000"), ",") {
 		size, err := strconv.Atoi(word)
@@ -30,6 +38,13 @@ func TestRolloutBenchmark(t *testing.T) {
 			t.Fatalf("%s: %q is not a number of nodes, or less than %d", sizesVariable, word, fewest)
 		}
 		sizes = append(sizes, size)
+	}
+	if root := os.Getenv(baselineVariable); root != "" {
+		absolute, err := filepath.Abs(filepath.Join("..", "..", "..", root))
+		if err != nil {
+			t.Fatalf("%s: %v", baselineVariable, err)
+		}
+		versions = []version{{name: filepath.Base(absolute), root: absolute}, {}}
 	}
 	specs.Run(t, "Rollout benchmark")
 }

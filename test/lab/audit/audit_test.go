@@ -167,6 +167,7 @@ var _ = Describe("Writes", func() {
 			line(4, "list", "nodes", "", 200, `{}`), line(9, "patch", "nodes", "a", 200, `{}`))
 		Expect(audit.Writes(events, "drainer", at(1), at(5))).To(Equal(map[string]int{"nodes": 2, "nodes/status": 1}))
 		Expect(audit.Writes(events, "somebody-else", at(1), at(5))).To(BeEmpty())
+		Expect(audit.Reads(events, "drainer", at(1), at(5))).To(Equal(map[string]int{"nodes": 1}))
 	})
 
 	It("are limited to one of a user's processes", func() {

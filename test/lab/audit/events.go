@@ -83,8 +83,7 @@ func (a *answers) isLacking() bool {
 // Forbidden lists the writes and lists that a user was denied, as "verb group/resource": permissions that its roles
 // lack. Permissions that were granted at another time are left out, because an API server that starts denies requests
 // until it has read the roles. So are lists that were denied only in such a period: the client either watches by now,
-// which is not logged, or would have been denied again. The log contains reads of single objects only for Pods and
-// virtual machines.
+// which is not logged, or would have been denied again.
 func Forbidden(events []auditv1.Event, user string) []string {
 	asked := map[string]*answers{}
 	for i := range events {

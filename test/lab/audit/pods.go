@@ -90,19 +90,31 @@ func writtenBudget(event auditv1.Event) *policyv1.PodDisruptionBudget {
 
 // Writes counts the writes of a user in a time window, by resource.
 func Writes(events []auditv1.Event, user string, from, to time.Time) map[string]int {
-	counts := map[string]int{}
+	return count(events, user, from, to, IsWrite)
+}
+
+// Reads counts the reads of a user in a time window, by resource, without watches. Of single objects the log has those that our
+// manager reads, Pods and virtual machines.
+func Reads(events []auditv1.Event, user string, from, to time.Time) map[string]int {
+	return count(events, user, from, to, isRead)
+}
+
+func isRead(event auditv1.Event) bool { return event.Verb == "get" || event.Verb == "list" }
+
+func count(events []auditv1.Event, user string, from, to time.Time, counts func(auditv1.Event) bool) map[string]int {
+	found := map[string]int{}
 	for i := range events {
 		at := events[i].StageTimestamp.Time
-		if !IsWrite(events[i]) || events[i].User.Username != user || at.Before(from) || at.After(to) || events[i].ObjectRef == nil {
+		if !counts(events[i]) || events[i].User.Username != user || at.Before(from) || at.After(to) || events[i].ObjectRef == nil {
 			continue
 		}
 		resource := events[i].ObjectRef.Resource
 		if events[i].ObjectRef.Subresource != "" {
 			resource += "/" + events[i].ObjectRef.Subresource
 		}
-		counts[resource]++
+		found[resource]++
 	}
-	return counts
+	return found
 }
 
 // Deleted lists the objects of a resource for which deletion was requested, as namespace/name. Dry runs do not count, for
