@@ -4,6 +4,8 @@
 package host
 
 import (
+	"maps"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -15,7 +17,7 @@ import (
 )
 
 // hostChanged lets pass what the controller looks at. Its own conditions are not among it, but for
-// Paused, on whose write a reconcile ends; nor are the time at which the agent spoke, and the progress of what takes long.
+// Paused, on whose write a reconcile ends; nor is the time at which the agent spoke.
 func hostChanged() predicate.Funcs {
 	return predicates.Changed(func(host *infrav1.ElementalHost) any { return []any{seen(host), predicates.PausedCondition(host)} })
 }
@@ -32,15 +34,23 @@ func seen(host *infrav1.ElementalHost) infrav1.ElementalHost {
 	status.Conditions = nil
 	status.KeyFingerprint = ""
 	status.Agent.LastSeen = metav1.Time{}
-	status.Upgrade = hoststate.WithoutProgress(status.Upgrade)
-	return infrav1.ElementalHost{
-		ObjectMeta: metav1.ObjectMeta{
-			Labels:            host.Labels,
-			Annotations:       host.Annotations,
-			Finalizers:        host.Finalizers,
-			DeletionTimestamp: host.DeletionTimestamp,
-		},
-		Spec:   host.Spec,
-		Status: status,
+	status.Upgrade = seenUpgrade(host)
+	metadata := predicates.MetadataOf(host)
+	metadata.Annotations = maps.Clone(metadata.Annotations)
+	delete(metadata.Annotations, infrav1.BlockMoveAnnotation)
+	return infrav1.ElementalHost{ObjectMeta: metadata, Spec: host.Spec, Status: status}
+}
+
+// seenUpgrade is the upgrade of a host without its progress. Of one that an ElementalHostUpgrade reports it says whether the host may be interrupted, and
+// the end.
+func seenUpgrade(host *infrav1.ElementalHost) *infrav1.HostUpgradeStatus {
+	upgrade := hoststate.WithoutProgress(host.Status.Upgrade)
+	if upgrade == nil || host.Spec.Upgrade == nil || hoststate.Ended(upgrade.Phase) {
+		return upgrade
 	}
+	seen := &infrav1.HostUpgradeStatus{Attempt: upgrade.Attempt, Message: upgrade.Message}
+	if !hoststate.Interruptible(host) {
+		seen.Phase = infrav1.HostUpgradeApplying
+	}
+	return seen
 }

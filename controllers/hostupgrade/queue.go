@@ -59,6 +59,11 @@ func isQueued(upgrade *infrav1.ElementalHostUpgrade) bool {
 	return !isEnded(upgrade.Status.Phase) && upgrade.Status.Step == stepAdmit
 }
 
+// awaitsOthers reports whether an attempt waits for a slot, or until its image is out of quarantine.
+func awaitsOthers(attempt *infrav1.ElementalHostUpgrade) bool {
+	return isQueued(attempt) || preflight.HeldByQuarantine(attempt.Status.Preflight)
+}
+
 // queueOf wakes the attempts that wait for a slot of an ElementalCluster. The status of one that has just begun to wait
 // may not be seen here yet; writing that wakes it.
 func (r *Reconciler) queueOf(ctx context.Context, object client.Object) []ctrl.Request {
@@ -109,7 +114,7 @@ func (r *Reconciler) queueBehind(ctx context.Context, object client.Object) []ct
 	return r.queued(ctx, object.GetNamespace(), object.(*infrav1.ElementalHostUpgrade).Spec.ClusterName)
 }
 
-// queued are the attempts of a cluster that wait for a slot, or until their image is out of quarantine. The oldest are woken first, which is all the order there is:
+// queued are the attempts of a cluster that wait for others, see awaitsOthers. The oldest are woken first, which is all the order there is:
 // one that is held by its checks does not hold those behind it.
 func (r *Reconciler) queued(ctx context.Context, namespace, cluster string) []ctrl.Request {
 	unfinished, err := clusterview.New(r.Client, client.ObjectKey{Namespace: namespace, Name: cluster}).Unfinished(ctx)
@@ -119,7 +124,7 @@ func (r *Reconciler) queued(ctx context.Context, namespace, cluster string) []ct
 	}
 	waiting := []*infrav1.ElementalHostUpgrade{}
 	for i := range unfinished {
-		if isQueued(&unfinished[i]) || preflight.HeldByQuarantine(unfinished[i].Status.Preflight) {
+		if awaitsOthers(&unfinished[i]) {
 			waiting = append(waiting, &unfinished[i])
 		}
 	}

@@ -6,15 +6,16 @@ package hostupgrade
 import (
 	"context"
 	"fmt"
-	"slices"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/predicates"
+	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -22,6 +23,8 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -35,14 +38,14 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		r.Soak = DefaultSoak
 	}
 	r.limit = workload.LimitFor(options.MaxConcurrentReconciles, crowded)
-	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
+	filter := capipredicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
 	watching := ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.ElementalHostUpgrade{}).
+		For(&infrav1.ElementalHostUpgrade{}, builder.WithPredicates(attemptChanged())).
 		WithOptions(options).
 		WithEventFilter(filter).
-		Watches(&infrav1.ElementalHost{}, r.requeueNamed(attempts.ByHost), builder.WithPredicates(hostChanged())).
-		Watches(&clusterv1.Machine{}, r.requeueNamed(attempts.ByMachine)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfCluster)).
+		Watches(&infrav1.ElementalHost{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOnHost), builder.WithPredicates(hostChanged())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOnMachine), builder.WithPredicates(machineChanged())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfCluster), builder.WithPredicates(clusterChanged())).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfDeployment),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfTemplate), builder.WithPredicates(osChanged())).
@@ -64,22 +67,66 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 	return nil
 }
 
-// requeueNamed wakes the attempts that name the object in the field and can still change: an idle host wakes nothing.
-func (r *Reconciler) requeueNamed(field string) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []ctrl.Request {
-		return r.attemptsNaming(ctx, field, client.ObjectKeyFromObject(object))
+// attemptChanged passes what others change of an attempt, its pause and its end: what has ended is withdrawn from its host after the end
+// is stored. Of its status it passes besides that it waits for others, from which point on their events wake it: one that came before is
+// made up for. Attempts that are settled when the manager starts are left out; a host that is still asked for one wakes it.
+func attemptChanged() predicate.Funcs {
+	passes := predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
+		return []any{
+			predicates.MetadataOf(attempt), attempt.Spec, attempt.Status.Phase, predicates.PausedCondition(attempt), awaitsOthers(attempt),
+		}
+	})
+	passes.CreateFunc = func(e event.CreateEvent) bool {
+		attempt, isOne := e.Object.(*infrav1.ElementalHostUpgrade)
+		return !isOne || !e.IsInInitialList || !attempts.IsSettled(*attempt)
+	}
+	return passes
+}
+
+// machineChanged passes what attempts look at. The marks for health checks are theirs.
+func machineChanged() predicate.Funcs {
+	return predicates.Changed(func(machine *clusterv1.Machine) any {
+		metadata := predicates.MetadataOf(machine)
+		metadata.Annotations = maps.Clone(metadata.Annotations)
+		delete(metadata.Annotations, clusterv1.MachineSkipRemediationAnnotation)
+		delete(metadata.Annotations, infrav1.SkipRemediationByAnnotation)
+		return []any{metadata, machine.Spec, machine.Status.NodeRef, owner.Judged(machine)}
 	})
 }
 
-func (r *Reconciler) attemptsNaming(ctx context.Context, field string, named client.ObjectKey) []ctrl.Request {
+// clusterChanged passes a Cluster but for its status, which counts its Machines. Connections to it are a source of their own.
+func clusterChanged() predicate.Funcs {
+	return predicates.Changed(func(cluster *clusterv1.Cluster) any { return []any{predicates.MetadataOf(cluster), cluster.Spec} })
+}
+
+// attemptsOnHost wakes the attempts on a host that can still change, and the one that the host is asked for: an idle host wakes nothing.
+func (r *Reconciler) attemptsOnHost(ctx context.Context, object client.Object) []ctrl.Request {
+	host, isHost := object.(*infrav1.ElementalHost)
+	if !isHost {
+		return nil
+	}
+	return r.attemptsNaming(ctx, attempts.ByHost, client.ObjectKeyFromObject(host), func(attempt *infrav1.ElementalHostUpgrade) bool {
+		return !attempts.IsSettled(*attempt) || host.Spec.Upgrade != nil && host.Spec.Upgrade.Attempt == attemptOf(attempt)
+	})
+}
+
+// attemptsOnMachine wakes the attempts on a Machine that can still change.
+func (r *Reconciler) attemptsOnMachine(ctx context.Context, machine client.Object) []ctrl.Request {
+	return r.attemptsNaming(ctx, attempts.ByMachine, client.ObjectKeyFromObject(machine), isUnsettled)
+}
+
+func isUnsettled(attempt *infrav1.ElementalHostUpgrade) bool { return !attempts.IsSettled(*attempt) }
+
+// attemptsNaming are those that name an object in a field, and match.
+func (r *Reconciler) attemptsNaming(ctx context.Context, field string, named client.ObjectKey, match func(*infrav1.ElementalHostUpgrade) bool) []ctrl.Request {
 	found := &infrav1.ElementalHostUpgradeList{}
 	err := r.Client.List(ctx, found, client.InNamespace(named.Namespace), client.MatchingFields{field: named.Name}, client.UnsafeDisableDeepCopy)
-	return enqueue.All(ctx, slices.DeleteFunc(found.Items, attempts.IsSettled), err)
+	return enqueue.Matching(ctx, found.Items, err, match)
 }
 
 // attemptsOfDrain wakes the attempts on a Machine that Rancher drains.
 func (r *Reconciler) attemptsOfDrain(ctx context.Context, secret *metav1.PartialObjectMetadata) []ctrl.Request {
-	return r.attemptsNaming(ctx, attempts.ByMachine, client.ObjectKey{Namespace: secret.Namespace, Name: secret.Labels[rancher.MachineNameLabel]})
+	return r.attemptsNaming(ctx, attempts.ByMachine, client.ObjectKey{Namespace: secret.Namespace, Name: secret.Labels[rancher.MachineNameLabel]}, isUnsettled)
 }
 
 // attemptsOfDeployment wakes the attempts of a cluster: what their owners want may have changed.

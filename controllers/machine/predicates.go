@@ -4,6 +4,7 @@
 package machine
 
 import (
+	"maps"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -25,23 +27,38 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
-// hostChanged passes what a machine reports or acts on, and what keeps a host from being claimed. The progress of an
-// upgrade is not among it, but for the end of the time in which the host must not be interrupted.
+// hostChanged passes what a machine reports or acts on, and what keeps a host from being claimed. Of an upgrade that is its success, and
+// the end of the time in which the host must not be interrupted: a machine that is being deleted waits for that.
 func hostChanged() predicate.Funcs {
-	return predicates.Changed(func(host *infrav1.ElementalHost) any {
-		return struct {
-			Labels   map[string]string
-			Proposed string
-			Paused   bool
-			Spec     infrav1.ElementalHostSpec
-			Status   infrav1.ElementalHostStatus
-			Stopped  bool
-			Deleted  bool
-		}{
-			host.Labels, host.Annotations[infrav1.ProposedLabelsAnnotation], annotations.HasPaused(host),
-			host.Spec, seenStatus(host), hoststate.Interruptible(host), !host.DeletionTimestamp.IsZero(),
+	seen := predicates.Changed(func(host *infrav1.ElementalHost) any {
+		return []any{
+			without(host.Labels, infrav1.InPlaceUpgradeLabel), host.Annotations[infrav1.ProposedLabelsAnnotation], annotations.HasPaused(host),
+			seenSpec(host), seenStatus(host), hoststate.Succeeded(host), !host.DeletionTimestamp.IsZero(),
 		}
 	})
+	update := seen.UpdateFunc
+	seen.UpdateFunc = func(e event.UpdateEvent) bool {
+		return update(e) || isInterruptible(e.ObjectNew) && !isInterruptible(e.ObjectOld)
+	}
+	return seen
+}
+
+func isInterruptible(object client.Object) bool {
+	host, isHost := object.(*infrav1.ElementalHost)
+	return isHost && hoststate.Interruptible(host)
+}
+
+func without(labels map[string]string, key string) map[string]string {
+	left := maps.Clone(labels)
+	delete(left, key)
+	return left
+}
+
+// seenSpec is a host's spec without what others ask of the host.
+func seenSpec(host *infrav1.ElementalHost) infrav1.ElementalHostSpec {
+	spec := host.Spec
+	spec.Upgrade, spec.Prefetch = nil, nil
+	return spec
 }
 
 func seenStatus(host *infrav1.ElementalHost) infrav1.ElementalHostStatus {

@@ -35,7 +35,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		For(&infrav1.ElementalMachineTemplate{}).
 		Named("elementalmachinetemplate").
 		WithOptions(options).
-		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachineDeployment)).
+		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachineDeployment), builder.WithPredicates(ownerChanged())).
 		Watches(&infrav1.ElementalMachine{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachine), builder.WithPredicates(machineChanged())).
 		Watches(&infrav1.ElementalHostUpgrade{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfAttempt), builder.WithPredicates(attemptChanged())).
 		Build(r)
@@ -47,7 +47,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 			return err
 		}
 	}
-	return owner.WatchControlPlanes(mgr, made, handler.EnqueueRequestsFromMapFunc(r.templatesOfControlPlane))
+	return owner.WatchControlPlanes(mgr, made, handler.EnqueueRequestsFromMapFunc(r.templatesOfControlPlane), ownerChanged())
+}
+
+// ownerChanged passes an owner but for its status. Whether it has observed its last change is among it: only then is it pointed to a clone.
+func ownerChanged() predicate.Funcs {
+	return predicates.Changed(func(object client.Object) any {
+		return []any{predicates.MetadataOf(object), object.GetGeneration(), owner.HasObserved(object)}
+	})
 }
 
 func (r *Reconciler) templatesOfMachineDeployment(ctx context.Context, object client.Object) []reconcile.Request {

@@ -63,12 +63,19 @@ func (w Wanted) RunsOn(host *infrav1.ElementalHost) Match {
 
 // succeededWith reports whether the host's last attempt was for this OS and succeeded, and the host still runs the same snapshot.
 func succeededWith(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) bool {
+	request := Succeeded(host)
+	return request != nil && osversion.Same(request.OSVersionManagement, wanted)
+}
+
+// Succeeded is the request that the host has carried out, and whose snapshot it still runs; nil if there is none. Which OS a host runs depends on this
+// of its upgrade, and on nothing else.
+func Succeeded(host *infrav1.ElementalHost) *infrav1.HostUpgradeRequest {
 	request, status := host.Spec.Upgrade, host.Status.Upgrade
-	return request != nil && status != nil &&
-		status.Attempt == request.Attempt &&
-		status.Phase == infrav1.HostUpgradeSucceeded &&
-		status.Digest == host.Status.OS.Digest &&
-		osversion.Same(request.OSVersionManagement, wanted)
+	if request == nil || status == nil || status.Attempt != request.Attempt || status.Phase != infrav1.HostUpgradeSucceeded ||
+		status.Digest != host.Status.OS.Digest {
+		return nil
+	}
+	return request
 }
 
 // Describe returns the OS that the host runs, for messages.

@@ -42,6 +42,17 @@ func Unhealthy(machine *clusterv1.Machine) []string {
 	return found
 }
 
+// Judged returns the statuses of these conditions, by their names.
+func Judged(machine *clusterv1.Machine) map[string]metav1.ConditionStatus {
+	found := map[string]metav1.ConditionStatus{}
+	for _, name := range slices.Concat(componentConditions, []string{rke2.AgentHealthyCondition}, etcdConditions) {
+		if condition := conditions.Get(machine, name); condition != nil {
+			found[name] = condition.Status
+		}
+	}
+	return found
+}
+
 // HasExternalEtcd reports whether KubeadmControlPlane has judged a Machine, and sets no condition of etcd, as where that is external.
 // Source: Cluster API 1.14.2, controlplane/kubeadm/pkg/workload_cluster_conditions.go (updateExternalEtcdConditions); all conditions of a Machine are
 // written at once (PatchMachines).

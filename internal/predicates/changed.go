@@ -5,6 +5,7 @@ package predicates
 
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,4 +32,12 @@ func PausedCondition(object conditions.Getter) [2]string {
 		return [2]string{}
 	}
 	return [2]string{string(paused.Status), paused.Message}
+}
+
+// MetadataOf is the metadata that controllers and users write.
+func MetadataOf(object client.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Labels: object.GetLabels(), Annotations: object.GetAnnotations(), Finalizers: object.GetFinalizers(),
+		OwnerReferences: object.GetOwnerReferences(), DeletionTimestamp: object.GetDeletionTimestamp(),
+	}
 }

@@ -16,5 +16,5 @@
 // has the ratios.
 //
 //	ROLLOUT_BENCH_NODES=10,100,1000        sizes of the clusters
-//	ROLLOUT_BENCH_BASELINE=bin/baseline/X  folder in the repository with bin/manager and config/ of another version
+//	ROLLOUT_BENCH_BASELINE=bin/baseline/X  folder with bin/manager and config/ of another version
 package rollout

@@ -22,9 +22,8 @@ const (
 	resting, restingEach = 0.1, 0.0005
 	// looks is how many consecutive looks must find the same.
 	looks = 3
-	// objectsOfNode is the minimum number of objects of a node that a new leader reconciles: its host, its machine and
-	// ten attempts.
-	objectsOfNode = 12
+	// objectsOfNode is the minimum number of objects of a node that a new leader reconciles: its host and its machine.
+	objectsOfNode = 2
 )
 
 // Names of the sampled metrics of the manager.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
@@ -40,11 +41,14 @@ func TestRolloutBenchmark(t *testing.T) {
 		sizes = append(sizes, size)
 	}
 	if root := os.Getenv(baselineVariable); root != "" {
-		absolute, err := filepath.Abs(filepath.Join("..", "..", "..", root))
-		if err != nil {
-			t.Fatalf("%s: %v", baselineVariable, err)
+		if !filepath.IsAbs(root) {
+			repository, err := repository.Root()
+			if err != nil {
+				t.Fatal(err)
+			}
+			root = filepath.Join(repository, root)
 		}
-		versions = []version{{name: filepath.Base(absolute), root: absolute}, {}}
+		versions = []version{{name: filepath.Base(root), root: root}, {}}
 	}
 	specs.Run(t, "Rollout benchmark")
 }
