@@ -71,8 +71,8 @@ func (a *admission) lookAgain(holds []*hold) time.Duration {
 	switch holds[0].Reason {
 	case infrav1.HoldPreflightFailed, infrav1.HoldImageQuarantined:
 		return pollBlocked(a.checks)
-	case infrav1.HoldDesiredOSUnknown, infrav1.HoldOwnerUnreadable, infrav1.HoldNoLongerDesired, infrav1.HoldClusterUnreachable:
-		return pollCluster
+	case infrav1.HoldDesiredOSUnknown, infrav1.HoldOwnerUnreadable, infrav1.HoldNoLongerDesired, infrav1.HoldClusterUnreachable, infrav1.HoldOwnerRollingOut:
+		return pollCluster // owners of any kind, and how far they are, are not watched
 	}
 	return pollSlots
 }

@@ -148,7 +148,7 @@ func (r *Reconciler) reconcile(ctx context.Context, upgrade *infrav1.ElementalHo
 		}
 	}()
 	isPaused, requeue, err := r.paused(ctx, o)
-	if err != nil || requeue {
+	if err != nil || requeue && !isPaused {
 		return ctrl.Result{}, err
 	}
 	before := upgrade.DeepCopy()

@@ -20,6 +20,7 @@ import (
 var _ = DescribeTable("A change of an attempt wakes it", func(change func(*infrav1.ElementalHostUpgrade), passes bool) {
 	before := &infrav1.ElementalHostUpgrade{Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeProgressing, Step: stepApprove}}
 	after := before.DeepCopy()
+	after.ResourceVersion = "2"
 	change(after)
 	Expect(attemptChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(passes))
 },
@@ -30,6 +31,7 @@ var _ = DescribeTable("A change of an attempt wakes it", func(change func(*infra
 		conditions.Set(u, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason})
 	}, true),
 	Entry("when it has begun to wait for a slot", func(u *infrav1.ElementalHostUpgrade) { u.Status.Step = stepAdmit }, true),
+	Entry("in a resync", func(u *infrav1.ElementalHostUpgrade) { u.ResourceVersion = "" }, true),
 	Entry("not when it reports another step", func(u *infrav1.ElementalHostUpgrade) { u.Status.Step = stepCordon }, false),
 	Entry("not when it reports why it waits", func(u *infrav1.ElementalHostUpgrade) {
 		u.Status.Message, u.Status.Holds = "m", []infrav1.UpgradeHold{{Reason: infrav1.HoldNoSlot}}

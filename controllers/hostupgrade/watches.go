@@ -69,13 +69,20 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 
 // attemptChanged passes what others change of an attempt, its pause and its end: what has ended is withdrawn from its host after the end
 // is stored. Of its status it passes besides that it waits for others, from which point on their events wake it: one that came before is
-// made up for. Attempts that are settled when the manager starts are left out; a host that is still asked for one wakes it.
+// made up for. Attempts that are settled when the manager starts are left out; a host that is still asked for one wakes it. The others are looked at in
+// each resync.
 func attemptChanged() predicate.Funcs {
 	passes := predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
 		return []any{
 			predicates.MetadataOf(attempt), attempt.Spec, attempt.Status.Phase, predicates.PausedCondition(attempt), awaitsOthers(attempt),
 		}
 	})
+	changed := passes.UpdateFunc
+	passes.UpdateFunc = func(e event.UpdateEvent) bool {
+		attempt, isOne := e.ObjectNew.(*infrav1.ElementalHostUpgrade)
+		isResync := e.ObjectNew.GetResourceVersion() == e.ObjectOld.GetResourceVersion()
+		return changed(e) || isResync && isOne && !attempts.IsSettled(*attempt)
+	}
 	passes.CreateFunc = func(e event.CreateEvent) bool {
 		attempt, isOne := e.Object.(*infrav1.ElementalHostUpgrade)
 		return !isOne || !e.IsInInitialList || !attempts.IsSettled(*attempt)

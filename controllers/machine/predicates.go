@@ -27,13 +27,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
 
-// hostChanged passes what a machine reports or acts on, and what keeps a host from being claimed. Of an upgrade that is its success, and
+// hostChanged passes what a machine reports or acts on, and what keeps a host from being claimed. Of an upgrade that is its success, a first OS that failed, and
 // the end of the time in which the host must not be interrupted: a machine that is being deleted waits for that.
 func hostChanged() predicate.Funcs {
 	seen := predicates.Changed(func(host *infrav1.ElementalHost) any {
 		return []any{
 			without(host.Labels, infrav1.InPlaceUpgradeLabel), host.Annotations[infrav1.ProposedLabelsAnnotation], annotations.HasPaused(host),
-			seenSpec(host), seenStatus(host), hoststate.Succeeded(host), !host.DeletionTimestamp.IsZero(),
+			seenSpec(host), seenStatus(host), hoststate.Succeeded(host), capiworkaround.FailedFirstOS(host), !host.DeletionTimestamp.IsZero(),
 		}
 	})
 	update := seen.UpdateFunc

@@ -27,7 +27,12 @@ const FirstOSInterval = 20 * time.Second
 // OS that it was told to, and the one that is wanted by then by an update of Cluster API.
 func FailsFirstOS(machine *clusterv1.Machine, host *infrav1.ElementalHost) bool {
 	return machine != nil && machine.DeletionTimestamp.IsZero() && !owner.IsUpdating(machine) && !machine.Status.NodeRef.IsDefined() &&
-		hoststate.Installed(host) && !hoststate.Bootstrapped(host) && hasFailed(host)
+		FailedFirstOS(host)
+}
+
+// FailedFirstOS is what FailsFirstOS depends on of a host.
+func FailedFirstOS(host *infrav1.ElementalHost) bool {
+	return hoststate.Installed(host) && !hoststate.Bootstrapped(host) && hasFailed(host)
 }
 
 // hasFailed reports whether a host has not got the OS that it has to run, and nobody has asked for another try.

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -52,7 +53,11 @@ func Pause(ctx context.Context, owners *owner.Owners, of owner.Owner, template s
 	}
 	base := md.DeepCopy()
 	annotations.AddAnnotations(md, map[string]string{clusterv1.PausedAnnotation: infrav1.RolloutHoldPrefix + template})
-	return false, patchPause(ctx, owners, md, base, "pausing")
+	err = patchPause(ctx, owners, md, base, "pausing")
+	if apierrors.IsConflict(err) {
+		return false, nil // the next look tells
+	}
+	return false, err
 }
 
 // AnswerIsDue reports whether Cluster API can be expected to answer a pause at any moment: it does within seconds unless its
@@ -63,8 +68,13 @@ func AnswerIsDue(ctx context.Context, owners *owner.Owners, of owner.Owner) bool
 	return err == nil && writtenRecently(owners, fresh.Object())
 }
 
-// Unpause undoes Pause, where the reference is not to be changed after all.
+// Unpause undoes Pause, where the reference is not to be changed after all. It looks again after a conflict, since no event need follow: Cluster API
+// writes the status at the same time.
 func Unpause(ctx context.Context, owners *owner.Owners, of owner.Owner) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error { return unpause(ctx, owners, of) })
+}
+
+func unpause(ctx context.Context, owners *owner.Owners, of owner.Owner) error {
 	fresh, err := owners.Reload(ctx, of)
 	if err != nil {
 		return client.IgnoreNotFound(err)
@@ -92,14 +102,13 @@ func EndPause(of owner.Owner) error {
 	return nil
 }
 
-// patchPause changes nothing where anything else was written in between: whoever did it may have paused it as well.
+// patchPause fails with a conflict, and changes nothing, where anything else was written in between: whoever did it may have paused it as well.
 func patchPause(ctx context.Context, owners *owner.Owners, md, base *clusterv1.MachineDeployment, doing string) error {
 	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-	err := owners.Client.Patch(ctx, md, patch)
-	if apierrors.IsConflict(err) || err == nil {
-		return nil // the next look tells
+	if err := owners.Client.Patch(ctx, md, patch); err != nil {
+		return fmt.Errorf("%s MachineDeployment %s: %w", doing, md.Name, err)
 	}
-	return fmt.Errorf("%s MachineDeployment %s: %w", doing, md.Name, err)
+	return nil
 }
 
 // hasRested reports whether Cluster API has acted on a MachineDeployment for a while.
