@@ -64,9 +64,35 @@ func awaitsOthers(attempt *infrav1.ElementalHostUpgrade) bool {
 	return isQueued(attempt) || preflight.HeldByQuarantine(attempt.Status.Preflight)
 }
 
-// queueOf wakes the attempts that wait for a slot of an ElementalCluster. The status of one that has just begun to wait
+// oldestWoken is how many attempts a slot that is free wakes: one that takes it, and one for when that cannot.
+const oldestWoken = 2
+
+// slotReasons are the holds that end when another attempt makes way.
+var slotReasons = []infrav1.HoldReason{infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy}
+
+// heldForSlot is the first hold of an attempt in the queue, if it ends when another attempt makes way; empty otherwise.
+func heldForSlot(attempt *infrav1.ElementalHostUpgrade) infrav1.HoldReason {
+	if !isQueued(attempt) || len(attempt.Status.Holds) == 0 || !slices.Contains(slotReasons, attempt.Status.Holds[0].Reason) {
+		return ""
+	}
+	return attempt.Status.Holds[0].Reason
+}
+
+// nextOf wakes the attempts that may take a slot of an ElementalCluster that was freed.
+func (r *Reconciler) nextOf(ctx context.Context, object client.Object) []ctrl.Request {
+	return r.eachCluster(ctx, object, r.next)
+}
+
+// queueOf wakes the attempts that wait for a slot of an ElementalCluster, or for its quarantine. The status of one that has just begun to wait
 // may not be seen here yet; writing that wakes it.
 func (r *Reconciler) queueOf(ctx context.Context, object client.Object) []ctrl.Request {
+	return r.eachCluster(ctx, object, r.queued)
+}
+
+// eachCluster maps an ElementalCluster by the Clusters that refer to it.
+func (r *Reconciler) eachCluster(
+	ctx context.Context, object client.Object, wake func(ctx context.Context, namespace, cluster string) []ctrl.Request,
+) []ctrl.Request {
 	clusters := &clusterv1.ClusterList{}
 	if err := r.Client.List(ctx, clusters, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Clusters", "ElementalCluster", object.GetName())
@@ -75,7 +101,7 @@ func (r *Reconciler) queueOf(ctx context.Context, object client.Object) []ctrl.R
 	requests := []ctrl.Request{}
 	for i := range clusters.Items {
 		if clusters.Items[i].Spec.InfrastructureRef.Name == object.GetName() {
-			requests = append(requests, r.queued(ctx, object.GetNamespace(), clusters.Items[i].Name)...)
+			requests = append(requests, wake(ctx, object.GetNamespace(), clusters.Items[i].Name)...)
 		}
 	}
 	return requests
@@ -109,14 +135,38 @@ func openGates(upgrade *infrav1.ElementalClusterUpgrade) []string {
 	return open
 }
 
-// queueBehind wakes the attempts that wait for a slot of the cluster of another attempt.
+// queueBehind wakes the attempts that may take a slot for which another attempt has made way.
 func (r *Reconciler) queueBehind(ctx context.Context, object client.Object) []ctrl.Request {
-	return r.queued(ctx, object.GetNamespace(), object.(*infrav1.ElementalHostUpgrade).Spec.ClusterName)
+	return r.next(ctx, object.GetNamespace(), object.(*infrav1.ElementalHostUpgrade).Spec.ClusterName)
 }
 
-// queued are the attempts of a cluster that wait for others, see awaitsOthers. The oldest are woken first, which is all the order there is:
-// one that is held by its checks does not hold those behind it.
+// queued are the attempts of a cluster that wait for others, see awaitsOthers.
 func (r *Reconciler) queued(ctx context.Context, namespace, cluster string) []ctrl.Request {
+	return requestsFor(r.waiting(ctx, namespace, cluster))
+}
+
+// next are the oldest attempts of a cluster for each hold that ends when another attempt makes way. One of them that then finds another hold, or ends,
+// makes way itself: see madeWay.
+func (r *Reconciler) next(ctx context.Context, namespace, cluster string) []ctrl.Request {
+	woken := map[infrav1.HoldReason]int{}
+	return requestsFor(slices.DeleteFunc(r.waiting(ctx, namespace, cluster), func(attempt *infrav1.ElementalHostUpgrade) bool {
+		reason := heldForSlot(attempt)
+		woken[reason]++
+		return reason == "" || woken[reason] > oldestWoken
+	}))
+}
+
+func requestsFor(waiting []*infrav1.ElementalHostUpgrade) []ctrl.Request {
+	requests := make([]ctrl.Request, 0, len(waiting))
+	for _, attempt := range waiting {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(attempt)})
+	}
+	return requests
+}
+
+// waiting are the attempts of a cluster that wait for others, the oldest first, which is all the order there is: one that is held by its checks does not
+// hold those behind it.
+func (r *Reconciler) waiting(ctx context.Context, namespace, cluster string) []*infrav1.ElementalHostUpgrade {
 	unfinished, err := clusterview.New(r.Client, client.ObjectKey{Namespace: namespace, Name: cluster}).Unfinished(ctx)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to find who waits for an upgrade slot")
@@ -129,29 +179,39 @@ func (r *Reconciler) queued(ctx context.Context, namespace, cluster string) []ct
 		}
 	}
 	slices.SortFunc(waiting, infrav1.OldestFirst)
-	requests := make([]ctrl.Request, 0, len(waiting))
-	for _, attempt := range waiting {
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(attempt)})
-	}
-	return requests
+	return waiting
 }
 
-// slotsChanged passes what decides, on an ElementalCluster, whether an attempt gets a slot. How many there are is not
-// among it: that is in the options that an attempt was made with. Neither is what a manager sees when it starts, since
+// slotFreed passes an ElementalCluster of which a slot was given back. That one was taken lets no attempt go. How many there are is in the options that an
+// attempt was made with.
+func slotFreed() predicate.Funcs {
+	never := predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+	never.UpdateFunc = func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*infrav1.ElementalCluster)
+		after, okToo := e.ObjectNew.(*infrav1.ElementalCluster)
+		return ok && okToo && slices.ContainsFunc(before.Status.UpgradeSlots, func(slot infrav1.UpgradeSlot) bool {
+			return !holdsSlot(after.Status.UpgradeSlots, slot.Attempt)
+		})
+	}
+	return never
+}
+
+// quarantineChanged passes an ElementalCluster that holds other images, or was created again. What a manager sees when it starts is not among it, since
 // it looks at all attempts then.
-func slotsChanged() predicate.Funcs {
+func quarantineChanged() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc: predicates.Changed(func(cluster *infrav1.ElementalCluster) any {
-			return []any{cluster.Status.UpgradeSlots, cluster.Spec.Quarantine}
-		}).UpdateFunc,
+		UpdateFunc:  predicates.Changed(func(cluster *infrav1.ElementalCluster) any { return cluster.Spec.Quarantine }).UpdateFunc,
 	}
 }
 
-// madeWay passes an attempt that makes way for others without giving a slot back: one that has evacuated its node, and
-// one that was force-deleted, whose slot nobody gives back.
+// madeWay passes an attempt that makes way for others without giving a slot back: one that has evacuated its node, one that was
+// force-deleted, whose slot nobody gives back, and one that was woken by a free slot and did not take it.
 func madeWay() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -163,7 +223,13 @@ func madeWay() predicate.Funcs {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*infrav1.ElementalHostUpgrade)
 			after, okToo := e.ObjectNew.(*infrav1.ElementalHostUpgrade)
-			return ok && okToo && !attempts.HasEntered(before, stepReboot) && attempts.HasEntered(after, stepReboot)
+			return ok && okToo && (!attempts.HasEntered(before, stepReboot) && attempts.HasEntered(after, stepReboot) || stepsAside(before, after))
 		},
 	}
+}
+
+// stepsAside reports whether an attempt was held by others and, without a slot, is not any more, or by something else.
+func stepsAside(before, after *infrav1.ElementalHostUpgrade) bool {
+	was := heldForSlot(before)
+	return was != "" && heldForSlot(after) != was && !attempts.HasEntered(after, stepCordon)
 }

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -48,33 +49,56 @@ var _ = Describe("A queue for slots", func() {
 			aged("drains", time.Hour, at(stepDrain, 0)), aged("new", time.Second),
 			aged("quarantined", time.Minute, at(stepPreflight, 0), blockedBy("Quarantine")), aged("blocked", time.Hour, at(stepPreflight, 0), blockedBy("NodeReady")),
 		}}}
-		names := []string{}
-		for _, request := range r.queued(ctx, "ns", "c") {
-			names = append(names, request.Name)
+		Expect(namesOf(r.queued(ctx, "ns", "c"))).To(Equal([]string{"b", "c", "a", "quarantined"}))
+	})
+
+	It("has the oldest two of each hold woken when another attempt makes way", func(ctx SpecContext) {
+		waits := func(name string, reasons ...infrav1.HoldReason) infrav1.ElementalHostUpgrade {
+			upgrade := attempt(name, "1", at(stepAdmit, 0))
+			upgrade.Spec.ClusterName = "c"
+			for _, reason := range reasons {
+				upgrade.Status.Holds = append(upgrade.Status.Holds, infrav1.UpgradeHold{Reason: reason})
+			}
+			return upgrade
 		}
-		Expect(names).To(Equal([]string{"b", "c", "a", "quarantined"}))
+		r := &Reconciler{Client: cached{attempts: []infrav1.ElementalHostUpgrade{
+			waits("a", infrav1.HoldNotInStage), waits("b", infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy), waits("c", infrav1.HoldControlPlaneBusy),
+			waits("d", infrav1.HoldNoSlot), waits("e", infrav1.HoldNoSlot), waits("f", infrav1.HoldEvacuationBusy), waits("g", infrav1.HoldControlPlaneBusy),
+			waits("h", infrav1.HoldControlPlaneBusy),
+		}}}
+		Expect(namesOf(r.next(ctx, "ns", "c"))).To(Equal([]string{"b", "c", "d", "f", "g"}))
 	})
 })
 
-var _ = DescribeTable("slotsChanged", func(change func(*infrav1.ElementalCluster), expected bool) {
+func namesOf(requests []ctrl.Request) []string {
+	names := []string{}
+	for _, request := range requests {
+		names = append(names, request.Name)
+	}
+	return names
+}
+
+var _ = DescribeTable("A change of an ElementalCluster", func(change func(*infrav1.ElementalCluster), freed, quarantined bool) {
 	before := &infrav1.ElementalCluster{Status: infrav1.ElementalClusterStatus{UpgradeSlots: []infrav1.UpgradeSlot{slotOf("a")}}}
 	after := before.DeepCopy()
 	change(after)
-	Expect(slotsChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(expected))
+	Expect(slotFreed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(freed))
+	Expect(quarantineChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(quarantined))
 },
-	Entry("a slot is freed", func(c *infrav1.ElementalCluster) { c.Status.UpgradeSlots = nil }, true),
-	Entry("a slot is passed on", func(c *infrav1.ElementalCluster) { c.Status.UpgradeSlots[0] = slotOf("b") }, true),
+	Entry("a slot is freed", func(c *infrav1.ElementalCluster) { c.Status.UpgradeSlots = nil }, true, false),
+	Entry("a slot is passed on", func(c *infrav1.ElementalCluster) { c.Status.UpgradeSlots[0] = slotOf("b") }, true, false),
+	Entry("a slot is taken", func(c *infrav1.ElementalCluster) { c.Status.UpgradeSlots = append(c.Status.UpgradeSlots, slotOf("b")) }, false, false),
 	Entry("the quarantine is changed", func(c *infrav1.ElementalCluster) {
 		c.Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: "sha256:1", Host: "h"}}
-	}, true),
-	Entry("the status line", func(c *infrav1.ElementalCluster) { c.Status.Conditions = []metav1.Condition{{Type: "NodesUpToDate"}} }, false),
+	}, false, true),
+	Entry("the status line", func(c *infrav1.ElementalCluster) { c.Status.Conditions = []metav1.Condition{{Type: "NodesUpToDate"}} }, false, false),
 )
 
-var _ = Describe("slotsChanged", func() {
+var _ = Describe("An ElementalCluster", func() {
 	It("leaves it to the attempts themselves to be looked at when the manager starts", func() {
 		cluster := &infrav1.ElementalCluster{}
-		Expect(slotsChanged().Create(event.CreateEvent{Object: cluster, IsInInitialList: true})).To(BeFalse())
-		Expect(slotsChanged().Create(event.CreateEvent{Object: cluster})).To(BeTrue())
+		Expect(quarantineChanged().Create(event.CreateEvent{Object: cluster, IsInInitialList: true})).To(BeFalse())
+		Expect(quarantineChanged().Create(event.CreateEvent{Object: cluster})).To(BeTrue())
 	})
 })
 
@@ -85,7 +109,21 @@ var _ = DescribeTable("madeWay", func(before, after func(*infrav1.ElementalHostU
 	Entry("evacuated", past(stepEvacuateVMs), past(stepEvacuateVMs, stepReboot), true),
 	Entry("evacuated before", past(stepReboot), past(stepReboot, stepAssess), false),
 	Entry("still on its way", past(stepCordon), past(stepEvacuateVMs), false),
+	Entry("woken, and held by its checks now", heldAt(stepAdmit, infrav1.HoldNoSlot), heldAt(stepPreflight, infrav1.HoldPreflightFailed), true),
+	Entry("woken, and held by the order now", heldAt(stepAdmit, infrav1.HoldNoSlot), heldAt(stepAdmit, infrav1.HoldNotInStage), true),
+	Entry("woken, and held by another control plane node", heldAt(stepAdmit, infrav1.HoldNoSlot), heldAt(stepAdmit, infrav1.HoldControlPlaneBusy), true),
+	Entry("woken, and ended", heldAt(stepAdmit, infrav1.HoldNoSlot), in(infrav1.UpgradeSuperseded), true),
+	Entry("held by the same still", heldAt(stepAdmit, infrav1.HoldNoSlot), heldAt(stepAdmit, infrav1.HoldNoSlot), false),
+	Entry("held by the order, and by another stage now", heldAt(stepAdmit, infrav1.HoldNotInStage), heldAt(stepAdmit, infrav1.HoldWindowClosed), false),
+	Entry("with a slot", heldAt(stepAdmit, infrav1.HoldNoSlot), past(stepCordon), false),
 )
+
+func heldAt(step string, reason infrav1.HoldReason) func(*infrav1.ElementalHostUpgradeStatus) {
+	return func(status *infrav1.ElementalHostUpgradeStatus) {
+		at(step, 0)(status)
+		status.Holds = []infrav1.UpgradeHold{{Reason: reason}}
+	}
+}
 
 var _ = DescribeTable("madeWay, of one that is removed", func(change func(*infrav1.ElementalHostUpgradeStatus), expected bool) {
 	upgrade := attempt("u", "1", change)
