@@ -30,6 +30,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	watching "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
@@ -110,8 +111,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	if owner != nil {
 		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(owner)))
 	}
-	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, owner, object); err != nil || isPaused || requeue {
+	switch isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, owner, object); {
+	case err != nil || requeue:
 		return ctrl.Result{}, err
+	case isPaused:
+		return ctrl.Result{}, r.pauseLine(ctx, object)
 	}
 	// Nothing outside of the object depends on it: it needs no finalizer.
 	if !object.DeletionTimestamp.IsZero() {
@@ -140,6 +144,20 @@ func (r *Reconciler) observeLine(ctx context.Context, object *infrav1.ElementalC
 		return err
 	}
 	conditions.Set(object, statusLine(nodes))
+	return nil
+}
+
+// pauseLine says that nothing is upgraded, and that the status line is not kept, while the cluster is paused: what it has counted may not be so any more.
+func (r *Reconciler) pauseLine(ctx context.Context, object *infrav1.ElementalCluster) error {
+	line := conditions.Get(object, infrav1.NodesUpToDateCondition)
+	if line == nil || line.Reason == clusterv1.PausedReason {
+		return nil
+	}
+	before := object.DeepCopy()
+	condition.Unknown(object, infrav1.NodesUpToDateCondition, clusterv1.PausedReason, "paused, nothing is upgraded; before: %s", line.Message)
+	if err := mergepatch.Store(ctx, r.Client, before, object); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing the status line of ElementalCluster %s: %w", object.Name, err)
+	}
 	return nil
 }
 

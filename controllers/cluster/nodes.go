@@ -17,6 +17,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
@@ -125,7 +126,7 @@ func (d desired) target() target {
 }
 
 // desiredOf a machine is what its owner's template asks for by now, which in the middle of a rollout is not yet
-// in the machine; without such an owner it is what the machine asks for.
+// in the machine, nor is the owner pointed to it while something is in the way; without such an owner it is what the machine asks for.
 func desiredOf(ctx context.Context, view *clusterview.View, made *clusterv1.Machine, machine *infrav1.ElementalMachine) (desired, error) {
 	if made == nil {
 		return desired{os: hoststate.Decode(machine.Spec.OSVersionManagement)}, nil
@@ -136,6 +137,9 @@ func desiredOf(ctx context.Context, view *clusterview.View, made *clusterv1.Mach
 	}
 	if !found {
 		return desired{os: hoststate.Decode(machine.Spec.OSVersionManagement)}, nil
+	}
+	if want.Next != nil {
+		return desired{os: hoststate.Decode(osversion.OfTemplate(want.Next))}, nil
 	}
 	return desired{os: want.OS, pinned: rollout.PinnedDigest(want.Template.Annotations[infrav1.RolloutDigestAnnotation], want.OS.Version.ImageURI)}, nil
 }

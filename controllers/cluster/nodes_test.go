@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -27,6 +28,7 @@ const (
 
 // pool is a MachineDeployment with two machines, whose hosts run v1.
 type pool struct {
+	owner      *clusterv1.Cluster
 	cluster    *infrav1.ElementalCluster
 	deployment *clusterv1.MachineDeployment
 	machines   []*infrav1.ElementalMachine
@@ -37,7 +39,7 @@ func makePool(ctx SpecContext) *pool {
 	GinkgoHelper()
 	owner, object := makeCluster(ctx, func(c *infrav1.ElementalCluster) { c.Spec.ControlPlaneEndpoint = endpoint })
 	own(ctx, owner, object)
-	p := &pool{cluster: object}
+	p := &pool{owner: owner, cluster: object}
 	namespace := object.Namespace
 	Expect(server.Client.Create(ctx, ownertest.Template(namespace, "workers", v1Image))).To(Succeed())
 	p.deployment = ownertest.MachineDeployment(namespace, "workers", "c1", "workers", 2)
@@ -84,6 +86,21 @@ func (p *pool) says(ctx SpecContext) func() (string, error) {
 }
 
 var _ = Describe("The status line of a cluster", func() {
+	It("counts nodes by the template that was patched while its owner refers to the clone of before", func(ctx SpecContext) {
+		p := makePool(ctx)
+		clone := ownertest.Template(p.cluster.Namespace, "workers-2", v1Image)
+		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "workers"}
+		Expect(server.Client.Create(ctx, clone)).To(Succeed())
+		apiserver.Change(ctx, server.Client, p.deployment, func() {
+			p.deployment.Annotations = map[string]string{infrav1.RolloutCloneAnnotation: clone.Name}
+			p.deployment.Spec.Template.Spec.InfrastructureRef.Name = clone.Name
+		})
+		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:111111111111"))
+		source := ownertest.Template(p.cluster.Namespace, "workers", "")
+		apiserver.Change(ctx, server.Client, source, func() { source.Spec.Template.Spec.OSVersionManagement = ownertest.OS(v2Image) })
+		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on " + v2Image))
+	})
+
 	It("follows a rollout, a roll-back and a drift", func(ctx SpecContext) {
 		p := makePool(ctx)
 		namespace := p.cluster.Namespace
@@ -102,6 +119,12 @@ var _ = Describe("The status line of a cluster", func() {
 		apiserver.Change(ctx, server.Client, clone, func() {
 			clone.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin(v2Image, v2Digest)}
 		})
+		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on sha256:222222222222"))
+
+		By("a pause, in which nothing is counted")
+		apiserver.Change(ctx, server.Client, p.owner, func() { p.owner.Spec.Paused = ptr.To(true) })
+		Eventually(p.says(ctx)).Should(Equal("Paused: paused, nothing is upgraded; before: 0 of 2 nodes on sha256:222222222222"))
+		apiserver.Change(ctx, server.Client, p.owner, func() { p.owner.Spec.Paused = nil })
 		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on sha256:222222222222"))
 
 		By("an attempt")

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
@@ -18,6 +19,8 @@ type Want struct {
 	owner.Want
 	// OS is its OSVersionManagement, decoded.
 	OS hoststate.Wanted
+	// Next is the source of the clone that the owner refers to, if that was given another OS since; nil otherwise. The owner is pointed to that OS next.
+	Next *infrav1.ElementalMachineTemplate
 }
 
 type answer struct {
@@ -36,6 +39,11 @@ func (v *View) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Wa
 	}
 	if want.Want, found, err = owner.WantsOS(ctx, v.reader, machine); err != nil {
 		return Want{}, false, err
+	}
+	if found {
+		if want.Next, err = want.Overtaker(ctx, v.reader); err != nil {
+			return Want{}, false, err
+		}
 	}
 	want.OS = hoststate.Decode(want.OSVersionManagement)
 	if v.wants == nil {
