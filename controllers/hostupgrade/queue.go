@@ -193,7 +193,7 @@ func slotFreed() predicate.Funcs {
 		before, ok := e.ObjectOld.(*infrav1.ElementalCluster)
 		after, okToo := e.ObjectNew.(*infrav1.ElementalCluster)
 		return ok && okToo && slices.ContainsFunc(before.Status.UpgradeSlots, func(slot infrav1.UpgradeSlot) bool {
-			return !holdsSlot(after.Status.UpgradeSlots, slot.Attempt)
+			return !slices.Contains(after.Status.UpgradeSlots, slot)
 		})
 	}
 	return never

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	clocktesting "k8s.io/utils/clock/testing"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -64,4 +65,19 @@ func (w writesFirst) Patch(ctx context.Context, object client.Object, patch clie
 		return err
 	}
 	return w.Client.Patch(ctx, object, patch, options...)
+}
+
+// pausesFirst is somebody who pauses every object just before it is patched.
+type pausesFirst struct{ client.Client }
+
+func (p pausesFirst) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	fresh, _ := object.DeepCopyObject().(client.Object)
+	if err := p.Get(ctx, client.ObjectKeyFromObject(object), fresh); err != nil {
+		return err
+	}
+	fresh.SetAnnotations(map[string]string{clusterv1.PausedAnnotation: "theirs"})
+	if err := p.Update(ctx, fresh); err != nil {
+		return err
+	}
+	return p.Client.Patch(ctx, object, patch, options...)
 }
