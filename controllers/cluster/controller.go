@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -30,7 +31,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	watching "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
@@ -44,6 +44,9 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines;elementalhosts;elementalhostupgrades;elementalmachinetemplates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines;machinesets;machinedeployments,verbs=get;list;watch
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,verbs=get;list;watch
+
+// beforePause precedes, in the status line of a cluster that is paused, what it said before.
+const beforePause = "; before: "
 
 const (
 	controllerName = "elementalcluster"
@@ -115,7 +118,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	case err != nil || requeue:
 		return ctrl.Result{}, err
 	case isPaused:
-		return ctrl.Result{}, r.pauseLine(ctx, object)
+		return ctrl.Result{}, r.pauseLine(ctx, object, owner)
 	}
 	// Nothing outside of the object depends on it: it needs no finalizer.
 	if !object.DeletionTimestamp.IsZero() {
@@ -147,15 +150,30 @@ func (r *Reconciler) observeLine(ctx context.Context, object *infrav1.ElementalC
 	return nil
 }
 
-// pauseLine says that nothing is upgraded, and that the status line is not kept, while the cluster is paused: what it has counted may not be so any more.
-func (r *Reconciler) pauseLine(ctx context.Context, object *infrav1.ElementalCluster) error {
-	line := conditions.Get(object, infrav1.NodesUpToDateCondition)
-	if line == nil || line.Reason == clusterv1.PausedReason {
-		return nil
+// pauseLine keeps what the status line said before a pause, and says so: nodes are not counted meanwhile. Only a Cluster that is paused stops their upgrades.
+func (r *Reconciler) pauseLine(ctx context.Context, object *infrav1.ElementalCluster, owner *clusterv1.Cluster) error {
+	says := "not counted while the ElementalCluster is paused"
+	if owner != nil && ptr.Deref(owner.Spec.Paused, false) {
+		says = "paused, nothing is upgraded"
 	}
-	before := object.DeepCopy()
-	condition.Unknown(object, infrav1.NodesUpToDateCondition, clusterv1.PausedReason, "paused, nothing is upgraded; before: %s", line.Message)
-	if err := mergepatch.Store(ctx, r.Client, before, object); client.IgnoreNotFound(err) != nil {
+	switch line := conditions.Get(object, infrav1.NodesUpToDateCondition); {
+	case line == nil:
+	case line.Reason != clusterv1.PausedReason:
+		says += beforePause + line.Message
+	case strings.HasPrefix(line.Message, says):
+		return nil
+	default:
+		if _, before, found := strings.Cut(line.Message, beforePause); found {
+			says += beforePause + before
+		}
+	}
+	helper, err := patch.NewHelper(object, r.Client)
+	if err != nil {
+		return fmt.Errorf("preparing the patch: %w", err)
+	}
+	condition.Unknown(object, infrav1.NodesUpToDateCondition, clusterv1.PausedReason, "%s", says)
+	err = helper.Patch(ctx, object, patch.WithOwnedConditions{Conditions: []string{infrav1.NodesUpToDateCondition}})
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing the status line of ElementalCluster %s: %w", object.Name, err)
 	}
 	return nil

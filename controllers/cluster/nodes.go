@@ -120,7 +120,11 @@ type desired struct {
 	pinned string
 }
 
+// target of nodes whose image is not known is the ManagedOSVersion that has not been looked up.
 func (d desired) target() target {
+	if name := osversion.Unresolved(d.os.Management); name != "" {
+		return target{image: "ManagedOSVersion " + name}
+	}
 	_, asked, _ := strings.Cut(d.os.Version.ImageURI, "@")
 	return target{image: d.os.Version.ImageURI, digest: cmp.Or(d.pinned, asked)}
 }

@@ -124,7 +124,11 @@ var _ = Describe("The status line of a cluster", func() {
 		By("a pause, in which nothing is counted")
 		apiserver.Change(ctx, server.Client, p.owner, func() { p.owner.Spec.Paused = ptr.To(true) })
 		Eventually(p.says(ctx)).Should(Equal("Paused: paused, nothing is upgraded; before: 0 of 2 nodes on sha256:222222222222"))
+		By("a pause of the ElementalCluster alone, which stops no attempt")
+		apiserver.Change(ctx, server.Client, p.cluster, func() { p.cluster.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
 		apiserver.Change(ctx, server.Client, p.owner, func() { p.owner.Spec.Paused = nil })
+		Eventually(p.says(ctx)).Should(Equal("Paused: not counted while the ElementalCluster is paused; before: 0 of 2 nodes on sha256:222222222222"))
+		apiserver.Change(ctx, server.Client, p.cluster, func() { delete(p.cluster.Annotations, clusterv1.PausedAnnotation) })
 		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on sha256:222222222222"))
 
 		By("an attempt")
@@ -181,7 +185,7 @@ var _ = Describe("The status line of a cluster", func() {
 		}
 		Expect(server.Client.Create(ctx, template)).To(Succeed())
 		apiserver.Change(ctx, server.Client, p.deployment, func() { p.deployment.Spec.Template.Spec.InfrastructureRef.Name = template.Name })
-		Eventually(p.says(ctx)).Should(Equal("OSNotManaged: 2 nodes, whose OS is not managed"))
+		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on ManagedOSVersion stable"))
 		settled(ctx, p.cluster)
 		apiserver.Change(ctx, server.Client, template, func() {
 			template.Annotations = map[string]string{infrav1.ResolvedOSVersionAnnotation: fmt.Sprintf(

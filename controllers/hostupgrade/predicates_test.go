@@ -38,6 +38,15 @@ var _ = DescribeTable("A change of an attempt wakes it", func(change func(*infra
 	}, false),
 )
 
+var _ = It("An attempt that finds in its stage that no slot is free is woken by that, as one may be by then", func() {
+	before := &infrav1.ElementalHostUpgrade{Status: infrav1.ElementalHostUpgradeStatus{
+		Phase: infrav1.UpgradeProgressing, Step: stepAdmit, Holds: []infrav1.UpgradeHold{{Reason: infrav1.HoldNotInStage}},
+	}}
+	after := before.DeepCopy()
+	after.ResourceVersion, after.Status.Holds[0].Reason = "2", infrav1.HoldNoSlot
+	Expect(attemptChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(BeTrue())
+})
+
 var _ = DescribeTable("An attempt that is there when the manager starts", func(phase infrav1.UpgradePhase, initial, passes bool) {
 	upgrade := &infrav1.ElementalHostUpgrade{Status: infrav1.ElementalHostUpgradeStatus{Phase: phase}}
 	Expect(attemptChanged().Create(event.CreateEvent{Object: upgrade, IsInInitialList: initial})).To(Equal(passes))

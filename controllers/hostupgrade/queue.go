@@ -68,7 +68,7 @@ func awaitsOthers(attempt *infrav1.ElementalHostUpgrade) bool {
 const oldestWoken = 2
 
 // slotReasons are the holds that end when another attempt makes way.
-var slotReasons = []infrav1.HoldReason{infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy}
+var slotReasons = []infrav1.HoldReason{infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldOutcomePending}
 
 // heldForSlot is the first hold of an attempt in the queue, if it ends when another attempt makes way; empty otherwise.
 func heldForSlot(attempt *infrav1.ElementalHostUpgrade) infrav1.HoldReason {
@@ -145,14 +145,18 @@ func (r *Reconciler) queued(ctx context.Context, namespace, cluster string) []ct
 	return requestsFor(r.waiting(ctx, namespace, cluster))
 }
 
-// next are the oldest attempts of a cluster for each hold that ends when another attempt makes way. One of them that then finds another hold, or ends,
-// makes way itself: see madeWay.
+// next are the oldest attempts of a cluster for each hold that ends when another attempt makes way, and for each number of slots that attempts were made
+// with. One of them that then takes a slot, finds another hold or ends makes way itself: see madeWay.
 func (r *Reconciler) next(ctx context.Context, namespace, cluster string) []ctrl.Request {
-	woken := map[infrav1.HoldReason]int{}
+	type group struct {
+		reason infrav1.HoldReason
+		slots  int32
+	}
+	woken := map[group]int{}
 	return requestsFor(slices.DeleteFunc(r.waiting(ctx, namespace, cluster), func(attempt *infrav1.ElementalHostUpgrade) bool {
-		reason := heldForSlot(attempt)
-		woken[reason]++
-		return reason == "" || woken[reason] > oldestWoken
+		of := group{heldForSlot(attempt), attempt.Spec.Options.WithDefaults().MaxConcurrent}
+		woken[of]++
+		return of.reason == "" || woken[of] > oldestWoken
 	}))
 }
 
@@ -210,8 +214,8 @@ func quarantineChanged() predicate.Funcs {
 	}
 }
 
-// madeWay passes an attempt that makes way for others without giving a slot back: one that has evacuated its node, one that was
-// force-deleted, whose slot nobody gives back, and one that was woken by a free slot and did not take it.
+// madeWay passes an attempt that makes way for others without giving a slot back: one that has evacuated its node, one that has ended, one that was
+// force-deleted, whose slot nobody gives back, one that has arrived with its slot after a move, and one that no longer waits as it did when it was woken.
 func madeWay() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -223,13 +227,16 @@ func madeWay() predicate.Funcs {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*infrav1.ElementalHostUpgrade)
 			after, okToo := e.ObjectNew.(*infrav1.ElementalHostUpgrade)
-			return ok && okToo && (!attempts.HasEntered(before, stepReboot) && attempts.HasEntered(after, stepReboot) || stepsAside(before, after))
+			return ok && okToo && leavesRoom(before, after)
 		},
 	}
 }
 
-// stepsAside reports whether an attempt was held by others and, without a slot, is not any more, or by something else.
-func stepsAside(before, after *infrav1.ElementalHostUpgrade) bool {
+// leavesRoom reports whether an update of an attempt may let others go. One that took a slot wakes the next as well: more than one may be free.
+func leavesRoom(before, after *infrav1.ElementalHostUpgrade) bool {
 	was := heldForSlot(before)
-	return was != "" && heldForSlot(after) != was && !attempts.HasEntered(after, stepCordon)
+	return was != "" && heldForSlot(after) != was ||
+		!attempts.HasEntered(before, stepReboot) && attempts.HasEntered(after, stepReboot) ||
+		!isEnded(before.Status.Phase) && isEnded(after.Status.Phase) && attempts.HasEntered(after, stepCordon) ||
+		hasNotArrived(before) && !hasNotArrived(after)
 }

@@ -64,9 +64,11 @@ var _ = Describe("A queue for slots", func() {
 		r := &Reconciler{Client: cached{attempts: []infrav1.ElementalHostUpgrade{
 			waits("a", infrav1.HoldNotInStage), waits("b", infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy), waits("c", infrav1.HoldControlPlaneBusy),
 			waits("d", infrav1.HoldNoSlot), waits("e", infrav1.HoldNoSlot), waits("f", infrav1.HoldEvacuationBusy), waits("g", infrav1.HoldControlPlaneBusy),
-			waits("h", infrav1.HoldControlPlaneBusy),
+			waits("h", infrav1.HoldControlPlaneBusy), waits("i", infrav1.HoldNoSlot), waits("j", infrav1.HoldOutcomePending),
 		}}}
-		Expect(namesOf(r.next(ctx, "ns", "c"))).To(Equal([]string{"b", "c", "d", "f", "g"}))
+		wide := r.Client.(cached).attempts
+		wide[len(wide)-2].Spec.Options.MaxConcurrent = 3 // made after a user had raised it
+		Expect(namesOf(r.next(ctx, "ns", "c"))).To(Equal([]string{"b", "c", "d", "f", "g", "i", "j"}))
 	})
 })
 
@@ -115,8 +117,17 @@ var _ = DescribeTable("madeWay", func(before, after func(*infrav1.ElementalHostU
 	Entry("woken, and ended", heldAt(stepAdmit, infrav1.HoldNoSlot), in(infrav1.UpgradeSuperseded), true),
 	Entry("held by the same still", heldAt(stepAdmit, infrav1.HoldNoSlot), heldAt(stepAdmit, infrav1.HoldNoSlot), false),
 	Entry("held by the order, and by another stage now", heldAt(stepAdmit, infrav1.HoldNotInStage), heldAt(stepAdmit, infrav1.HoldWindowClosed), false),
-	Entry("with a slot", heldAt(stepAdmit, infrav1.HoldNoSlot), past(stepCordon), false),
+	Entry("with a slot, beside which another may be free", heldAt(stepAdmit, infrav1.HoldNoSlot), past(stepCordon), true),
+	Entry("ended after its node was disrupted, whose outcome others wait for", past(stepCordon), endedAfter(stepCordon), true),
+	Entry("ended before", past(stepPreflight), endedAfter(stepPreflight), false),
 )
+
+func endedAfter(step string) func(*infrav1.ElementalHostUpgradeStatus) {
+	return func(status *infrav1.ElementalHostUpgradeStatus) {
+		past(step)(status)
+		status.Phase = infrav1.UpgradeSucceeded
+	}
+}
 
 func heldAt(step string, reason infrav1.HoldReason) func(*infrav1.ElementalHostUpgradeStatus) {
 	return func(status *infrav1.ElementalHostUpgradeStatus) {

@@ -75,7 +75,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 func attemptChanged() predicate.Funcs {
 	passes := predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
 		return []any{
-			predicates.MetadataOf(attempt), attempt.Spec, attempt.Status.Phase, predicates.PausedCondition(attempt), awaitsOthers(attempt),
+			predicates.MetadataOf(attempt), attempt.Spec, attempt.Status.Phase, predicates.PausedCondition(attempt), awaitsOthers(attempt), heldForSlot(attempt) != "",
 		}
 	})
 	changed := passes.UpdateFunc
