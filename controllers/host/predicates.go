@@ -4,8 +4,6 @@
 package host
 
 import (
-	"maps"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -36,8 +34,7 @@ func seen(host *infrav1.ElementalHost) infrav1.ElementalHost {
 	status.Agent.LastSeen = metav1.Time{}
 	status.Upgrade = seenUpgrade(host)
 	metadata := predicates.MetadataOf(host)
-	metadata.Annotations = maps.Clone(metadata.Annotations)
-	delete(metadata.Annotations, infrav1.BlockMoveAnnotation)
+	metadata.Annotations = predicates.Without(metadata.Annotations, infrav1.BlockMoveAnnotation)
 	return infrav1.ElementalHost{ObjectMeta: metadata, Spec: host.Spec, Status: status}
 }
 

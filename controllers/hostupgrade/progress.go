@@ -5,7 +5,6 @@ package hostupgrade
 
 import (
 	"fmt"
-	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -26,8 +25,7 @@ func hostChanged() predicate.Funcs {
 func seen(host *infrav1.ElementalHost) any {
 	seen := *host
 	seen.ResourceVersion, seen.ManagedFields = "", nil
-	seen.Annotations = maps.Clone(seen.Annotations)
-	delete(seen.Annotations, infrav1.BlockMoveAnnotation) // which is the attempts' own
+	seen.Annotations = predicates.Without(seen.Annotations, infrav1.BlockMoveAnnotation) // which is the attempts' own
 	seen.Status.Agent.LastSeen, seen.Status.Conditions = metav1.Time{}, nil
 	seen.Status.Upgrade = hoststate.WithoutProgress(seen.Status.Upgrade)
 	return seen

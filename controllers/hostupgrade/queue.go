@@ -189,18 +189,18 @@ func (r *Reconciler) waiting(ctx context.Context, namespace, cluster string) []*
 // slotFreed passes an ElementalCluster of which a slot was given back. That one was taken lets no attempt go. How many there are is in the options that an
 // attempt was made with.
 func slotFreed() predicate.Funcs {
-	never := predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*infrav1.ElementalCluster)
+			after, okToo := e.ObjectNew.(*infrav1.ElementalCluster)
+			return ok && okToo && slices.ContainsFunc(before.Status.UpgradeSlots, func(slot infrav1.UpgradeSlot) bool {
+				return !slices.Contains(after.Status.UpgradeSlots, slot)
+			})
+		},
 	}
-	never.UpdateFunc = func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*infrav1.ElementalCluster)
-		after, okToo := e.ObjectNew.(*infrav1.ElementalCluster)
-		return ok && okToo && slices.ContainsFunc(before.Status.UpgradeSlots, func(slot infrav1.UpgradeSlot) bool {
-			return !slices.Contains(after.Status.UpgradeSlots, slot)
-		})
-	}
-	return never
 }
 
 // quarantineChanged passes an ElementalCluster that holds other images, or was created again. What a manager sees when it starts is not among it, since

@@ -6,7 +6,6 @@ package hostupgrade
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -95,9 +94,7 @@ func attemptChanged() predicate.Funcs {
 func machineChanged() predicate.Funcs {
 	return predicates.Changed(func(machine *clusterv1.Machine) any {
 		metadata := predicates.MetadataOf(machine)
-		metadata.Annotations = maps.Clone(metadata.Annotations)
-		delete(metadata.Annotations, clusterv1.MachineSkipRemediationAnnotation)
-		delete(metadata.Annotations, infrav1.SkipRemediationByAnnotation)
+		metadata.Annotations = predicates.Without(metadata.Annotations, clusterv1.MachineSkipRemediationAnnotation, infrav1.SkipRemediationByAnnotation)
 		return []any{metadata, machine.Spec, machine.Status.NodeRef, owner.Judged(machine)}
 	})
 }

@@ -4,7 +4,6 @@
 package machine
 
 import (
-	"maps"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +31,7 @@ import (
 func hostChanged() predicate.Funcs {
 	seen := predicates.Changed(func(host *infrav1.ElementalHost) any {
 		return []any{
-			without(host.Labels, infrav1.InPlaceUpgradeLabel), host.Annotations[infrav1.ProposedLabelsAnnotation], annotations.HasPaused(host),
+			predicates.Without(host.Labels, infrav1.InPlaceUpgradeLabel), host.Annotations[infrav1.ProposedLabelsAnnotation], annotations.HasPaused(host),
 			seenSpec(host), seenStatus(host), hoststate.Succeeded(host), capiworkaround.FailedFirstOS(host), !host.DeletionTimestamp.IsZero(),
 		}
 	})
@@ -46,12 +45,6 @@ func hostChanged() predicate.Funcs {
 func isInterruptible(object client.Object) bool {
 	host, isHost := object.(*infrav1.ElementalHost)
 	return isHost && hoststate.Interruptible(host)
-}
-
-func without(labels map[string]string, key string) map[string]string {
-	left := maps.Clone(labels)
-	delete(left, key)
-	return left
 }
 
 // seenSpec is a host's spec without what others ask of the host.

@@ -29,11 +29,14 @@ var (
 	}
 )
 
+// judged are all of these conditions, in a fixed order.
+var judged = slices.Concat(componentConditions, []string{rke2.AgentHealthyCondition}, etcdConditions)
+
 // Unhealthy returns those of these conditions that a Machine has and that are not True, in a fixed order. It is empty for a Machine of
 // another kind of control plane.
 func Unhealthy(machine *clusterv1.Machine) []string {
 	found := []string{}
-	for _, name := range slices.Concat(componentConditions, []string{rke2.AgentHealthyCondition}, etcdConditions) {
+	for _, name := range judged {
 		condition := conditions.Get(machine, name)
 		if condition != nil && condition.Status != metav1.ConditionTrue {
 			found = append(found, name)
@@ -45,7 +48,7 @@ func Unhealthy(machine *clusterv1.Machine) []string {
 // Judged returns the statuses of these conditions, by their names.
 func Judged(machine *clusterv1.Machine) map[string]metav1.ConditionStatus {
 	found := map[string]metav1.ConditionStatus{}
-	for _, name := range slices.Concat(componentConditions, []string{rke2.AgentHealthyCondition}, etcdConditions) {
+	for _, name := range judged {
 		if condition := conditions.Get(machine, name); condition != nil {
 			found[name] = condition.Status
 		}

@@ -4,6 +4,8 @@
 package predicates
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -40,4 +42,13 @@ func MetadataOf(object client.Object) metav1.ObjectMeta {
 		Labels: object.GetLabels(), Annotations: object.GetAnnotations(), Finalizers: object.GetFinalizers(),
 		OwnerReferences: object.GetOwnerReferences(), DeletionTimestamp: object.GetDeletionTimestamp(),
 	}
+}
+
+// Without is a copy of labels or annotations that lacks some keys: those that are not looked at.
+func Without(values map[string]string, keys ...string) map[string]string {
+	left := maps.Clone(values)
+	for _, key := range keys {
+		delete(left, key)
+	}
+	return left
 }
