@@ -58,11 +58,16 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 		})
 		return node
 	}
-	approve := func(ctx context.Context, wanted image.Image) {
+	// paused waits for the attempt that waits for an approval, and approve gives it.
+	paused := func(ctx context.Context, wanted image.Image) *infrav1.ElementalHostUpgrade {
 		GinkgoHelper()
 		attempt, err := cluster.AwaitMessage(ctx, wanted, "Approve", "paused")
 		Expect(err).NotTo(HaveOccurred())
-		_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalhostupgrade", attempt.Name, "--type", "merge", "--patch", `{"spec":{"approved":true}}`)
+		return attempt
+	}
+	approve := func(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) {
+		GinkgoHelper()
+		_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalhostupgrade", attempt.Name, "--type", "merge", "--patch", `{"spec":{"approved":true}}`)
 		Expect(err).NotTo(HaveOccurred())
 	}
 
@@ -100,15 +105,14 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 		node := pause(ctx)
 		wanted := patch(ctx, cluster, image.OS{}, scenario.Deployment)
 		roll(ctx, cluster)
-		_, err := cluster.AwaitMessage(ctx, wanted, "Approve", "paused")
-		Expect(err).NotTo(HaveOccurred())
+		paused(ctx, wanted)
 		Expect(theLab.Rancher.Revert(ctx, cluster.RancherKey())).To(Succeed())
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
 		Eventually(ends).WithContext(ctx).WithArguments(cluster, wanted).Should(ContainElement(infrav1.UpgradeSuperseded))
 		Expect(cluster.WorkloadKubectl(ctx, "get", "node", node, "--output", "jsonpath={.spec.unschedulable}")).To(BeEmpty())
 
 		roll(ctx, cluster)
-		approve(ctx, wanted)
+		approve(ctx, paused(ctx, wanted))
 		succeeds(ctx, wanted)
 	})
 
@@ -116,12 +120,11 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 		pause(ctx)
 		wanted := patch(ctx, cluster, image.OS{}, scenario.Deployment)
 		roll(ctx, cluster)
-		_, err := cluster.AwaitMessage(ctx, wanted, "Approve", "paused")
-		Expect(err).NotTo(HaveOccurred())
+		attempt := paused(ctx, wanted)
 		others := withHooks
 		others.Timeout = 300
 		Expect(theLab.Rancher.SetDrainOptions(ctx, cluster.RancherKey(), others, others)).To(Succeed())
-		approve(ctx, wanted)
+		approve(ctx, attempt)
 		succeeds(ctx, wanted)
 	})
 
@@ -142,15 +145,14 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 		pause(ctx)
 		wanted := patch(ctx, cluster, image.OS{}, scenario.Deployment)
 		roll(ctx, cluster)
-		_, err := cluster.AwaitMessage(ctx, wanted, "Approve", "paused")
-		Expect(err).NotTo(HaveOccurred())
+		attempt := paused(ctx, wanted)
 		cluster.Workload().APIServer.Kill()
 		DeferCleanup(func(ctx SpecContext) { // where the spec fails before it does
 			if cluster.WorkloadKube().List(ctx, &corev1.NodeList{}) != nil {
 				Expect(cluster.Workload().RestartAPIServer(ctx)).To(Succeed())
 			}
 		})
-		approve(ctx, wanted)
+		approve(ctx, attempt)
 		Eventually(messageOf).WithContext(ctx).WithArguments(cluster, wanted).Should(ContainSubstring("cannot reach workload cluster drains"))
 		Expect(cluster.Workload().RestartAPIServer(ctx)).To(Succeed())
 		succeeds(ctx, wanted)
