@@ -30,6 +30,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
@@ -39,6 +40,7 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters;elementalmachinetemplates,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machinesets;machinedeployments;machinedrainrules,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
@@ -206,4 +208,47 @@ func (r *Reconciler) paused(ctx context.Context, o *observation) (isPaused, requ
 		err = r.letMove(ctx, o)
 	}
 	return isPaused, requeue, err
+}
+
+// reconcileDelete undoes what the attempt has marked and lets it go. What the host has begun is brought
+// to its end first; after the reboot there is nothing left to take back.
+func (r *Reconciler) reconcileDelete(ctx context.Context, o *observation) (ctrl.Result, error) {
+	if o.mustFinish() && !o.machineLeaves() && !isEnded(o.upgrade.Status.Phase) && !o.isGivenUp() {
+		result, err := r.reconcileNormal(ctx, o)
+		if err != nil || !isEnded(o.upgrade.Status.Phase) {
+			return result, err
+		}
+	}
+	report, err := sequence.Run(ctx, r.ending(infrav1.UpgradeAborted), 0, o)
+	if err != nil {
+		o.keepHolds(sequence.Report{})
+		return ctrl.Result{}, err
+	}
+	if !report.Completed() {
+		if report.Result.Message == "" {
+			o.recordHolds(nil)
+		} else {
+			r.recordWait(o, sequence.Report{Result: report.Result}, report.Result.Message+" (being deleted)")
+		}
+		return ctrl.Result{RequeueAfter: report.Result.After}, nil
+	}
+	// What the host began has ended by now; the steps above leave the attempt on it as evidence.
+	if err := r.withdraw(ctx, o); err != nil {
+		return ctrl.Result{}, err
+	}
+	controllerutil.RemoveFinalizer(o.upgrade, infrav1.ElementalHostUpgradeFinalizer)
+	return ctrl.Result{}, nil
+}
+
+// letMove lets "clusterctl move" go on, which pauses the Cluster and then waits. It has to wait for one thing: a host that
+// has been told to go, until it has said how that ended. Everything else of an attempt is found again by looking, on the
+// cluster it was moved to.
+// Source: clusterctl provider contract, "Move".
+func (r *Reconciler) letMove(ctx context.Context, o *observation) error {
+	if o.host == nil || o.rival != nil || o.labelled() && !o.isVoid() && !isHostEnd(o.hostReport().Phase) {
+		return nil
+	}
+	return r.patchHost(ctx, o, "letting clusterctl move", func(host *infrav1.ElementalHost) {
+		delete(host.Annotations, infrav1.BlockMoveAnnotation)
+	})
 }

@@ -6,13 +6,123 @@ package hostupgrade
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"time"
+
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
+
+// interrupted says how the attempt has to end before it has run its course. What the host has begun
+// is brought to its end first, and what became of it counts for more than what is wanted by now.
+func (o *observation) interrupted() (infrav1.UpgradePhase, string) {
+	report := o.hostReport()
+	switch {
+	case o.host == nil:
+		return infrav1.UpgradeAborted, "ElementalHost " + o.upgrade.Spec.HostName + " is gone"
+	case report.Phase == infrav1.HostUpgradeRolledBack:
+		return infrav1.UpgradeRolledBack, because("ElementalHost "+o.host.Name+" runs its former OS again", report.Message)
+	case report.Phase == infrav1.HostUpgradeFailed:
+		return infrav1.UpgradeFailed, because("ElementalHost "+o.host.Name+" could not be upgraded", report.Message)
+	case o.machineLeaves():
+		return infrav1.UpgradeAborted, "Machine " + o.upgrade.Spec.MachineName + " is being deleted"
+	case !o.triggered() && o.hostLeaves() != "":
+		return infrav1.UpgradeAborted, o.hostLeaves()
+	case o.goesOn():
+		return "", ""
+	}
+	return o.unwanted()
+}
+
+// unwanted says why nobody wants the attempt any more that can still be broken off, or why it never was what it says.
+func (o *observation) unwanted() (infrav1.UpgradePhase, string) {
+	switch {
+	case o.upgrade.Spec.Cancel && !o.settles():
+		return infrav1.UpgradeAborted, "aborted by spec.cancel: delete the ElementalHostUpgrade to try again"
+	case o.neverWanted():
+		return infrav1.UpgradeFailed, fmt.Sprintf("spec.osVersionManagement is an OS that nobody wants: "+
+			"the owner of Machine %s wants that of ElementalMachineTemplate %s, and its ElementalMachine specifies another, too: "+
+			"delete the ElementalHostUpgrade, and patch the template to upgrade", o.upgrade.Spec.MachineName, o.wanted.TemplateName)
+	case o.superseded():
+		return infrav1.UpgradeSuperseded, "the owner of Machine " + o.upgrade.Spec.MachineName + " wants the OS of ElementalMachineTemplate " + o.wanted.TemplateName
+	case !o.triggered() && o.drainEnded() != "":
+		return infrav1.UpgradeSuperseded, o.drainEnded()
+	case !o.triggered() && o.contradiction() != "":
+		return infrav1.UpgradeFailed, o.contradiction() + ": delete the ElementalHostUpgrade, what is wanted is requested again"
+	}
+	return "", ""
+}
+
+// end undoes what the end asks for and then, as the last thing, calls the attempt ended.
+func (r *Reconciler) end(ctx context.Context, o *observation, outcome infrav1.UpgradePhase, message string) (ctrl.Result, error) {
+	log := ctrl.LoggerFrom(ctx)
+	log.V(4).Info("Ending attempt", "outcome", outcome, "reason", message)
+	ending := fmt.Sprintf(" (ending as %s: %s)", outcome, message)
+	report, err := sequence.Run(ctx, r.ending(outcome), 0, o)
+	if err != nil {
+		r.recordError(ctx, o, sequence.Report{}, err, ending)
+		return ctrl.Result{}, err
+	}
+	if !report.Completed() {
+		if report.Result.Message == "" || isEnded(o.upgrade.Status.Phase) { // which must not look as if it went on
+			o.recordHolds(nil)
+			return ctrl.Result{RequeueAfter: report.Result.After}, nil
+		}
+		r.recordWait(o, sequence.Report{Result: report.Result}, report.Result.Message+ending)
+		return ctrl.Result{RequeueAfter: report.Result.After}, nil
+	}
+	if o.upgrade.Status.Phase != outcome {
+		log.Info("Attempt ended", "outcome", outcome, "reason", message, "Node", klog.KRef("", o.nodeName()))
+	}
+	r.recordEnd(o, outcome, message)
+	if outcome == infrav1.UpgradeHostLost {
+		return ctrl.Result{RequeueAfter: pollHost}, nil
+	}
+	return ctrl.Result{}, nil
+}
+
+// reconcileEnded withdraws the attempt from its host, and lets one that did not reach its image make
+// room for the next: that is how Cluster API gets past a bad image. The withdrawal comes after the end
+// is stored, because it makes the host forget how the attempt ended.
+func (r *Reconciler) reconcileEnded(ctx context.Context, o *observation) (ctrl.Result, error) {
+	if err := r.withdraw(ctx, o); err != nil {
+		return ctrl.Result{}, err
+	}
+	phase := o.upgrade.Status.Phase
+	if attempts.IsHistory(o.upgrade) || o.machineLeaves() {
+		return ctrl.Result{}, nil
+	}
+	if o.unread != nil {
+		return ctrl.Result{}, o.unread
+	}
+	if o.neverWanted() { // nothing was done for it, and nothing will be
+		return ctrl.Result{}, nil
+	}
+	if !o.superseded() || phase == infrav1.UpgradeRolledBack && o.leftUnhealthy() {
+		// Owners other than MachineDeployments are not watched, and nodes are not either.
+		return ctrl.Result{RequeueAfter: pollHost}, nil
+	}
+	return r.end(ctx, o, infrav1.UpgradeSuperseded, fmt.Sprintf("ended as %s; the owner of Machine %s now wants the OS of ElementalMachineTemplate %s",
+		phase, o.upgrade.Spec.MachineName, o.wanted.TemplateName))
+}
+
+// leftUnhealthy reports whether a roll-back left the node cordoned because its former OS was not good
+// either, whatever the policy: a person has to look at it first, and uncordon it. A node that cannot be
+// seen is not known to be better.
+func (o *observation) leftUnhealthy() bool {
+	if !conditions.IsFalse(o.upgrade, infrav1.FormerOSHealthyCondition) {
+		return false
+	}
+	return o.workload == nil || o.node != nil && workload.CordonedBy(o.node) == o.attempt
+}
 
 // ending is what is left to do before an attempt may be called ended. Each list is idempotent: an
 // attempt whose controller dies in the middle finds the same end again and resumes.
@@ -188,4 +298,50 @@ func (r *Reconciler) liftQuarantine(ctx context.Context, o *observation) (sequen
 		return sequence.Done(), nil
 	}
 	return sequence.Done(), r.releaseImage(ctx, o, o.digest())
+}
+
+// deferred runs a step of an end, and leaves what it waits for to awaitDeferred: what a user has to clear on one node keeps no slot from the others.
+func deferred(s step) step {
+	return step{Name: s.Name, Run: func(ctx context.Context, o *observation) (sequence.Result, error) {
+		result, err := s.Run(ctx, o)
+		if err == nil && !result.IsDone() && o.deferred == nil {
+			o.deferred = &result
+		}
+		return sequence.Done(), err
+	}}
+}
+
+// awaitDeferred waits for the first that was left, when nothing else is left to do.
+func awaitDeferred(_ context.Context, o *observation) (sequence.Result, error) {
+	if o.deferred != nil {
+		return *o.deferred, nil
+	}
+	return sequence.Done(), nil
+}
+
+// historyLimit is how many ended attempts are kept for each host.
+const historyLimit = 10
+
+// prune deletes the oldest ended attempts on the host beyond the limit.
+func (r *Reconciler) prune(ctx context.Context, o *observation) error {
+	ended := slices.DeleteFunc(slices.Clone(o.attempts), func(u infrav1.ElementalHostUpgrade) bool {
+		return !isEnded(u.PhaseNow())
+	})
+	if len(ended) <= historyLimit {
+		return nil
+	}
+	slices.SortFunc(ended, func(a, b infrav1.ElementalHostUpgrade) int {
+		if older(&a, &b) {
+			return 1
+		}
+		return -1
+	})
+	for i := range ended[historyLimit:] {
+		old := &ended[historyLimit+i]
+		err := r.Client.Delete(ctx, old, client.Preconditions{UID: &old.UID})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting ElementalHostUpgrade %s of the history: %w", old.Name, err)
+		}
+	}
+	return nil
 }

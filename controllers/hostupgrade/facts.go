@@ -243,3 +243,26 @@ func isHostEnd(phase infrav1.HostUpgradePhase) bool { return hoststate.Ended(pha
 
 // isEnded reports whether a phase is an end that the attempt does not come back from by itself.
 func isEnded(phase infrav1.UpgradePhase) bool { return phase.IsEnd() }
+
+// What helps at steps that wait for what others have to let go, where the message does not say of one thing what clears it.
+const (
+	helpsEvacuation = "migrate or stop what is left, or set its label " + infrav1.VMPolicyLabel
+	helpsDrain      = "scale up what is named, relax its PodDisruptionBudget, or delete its Pods"
+	helpsVolumes    = "see kubectl describe volumeattachments, the CSI driver, and Longhorn's volumes"
+)
+
+// late is overdue for a step that may wait for what never comes: it says what helps, and how a user ends the wait.
+func (o *observation) late(step string, timeout time.Duration, helps string) string {
+	late := o.overdue(step, timeout)
+	if late == "" {
+		return ""
+	}
+	return late + fmt.Sprintf(": %s, or end the wait with kubectl --namespace %s patch ehu %s --type merge --patch '{\"spec\":{\"cancel\":true}}'",
+		helps, o.upgrade.Namespace, o.upgrade.Name)
+}
+
+// settles reports whether nothing but the storage of a node that runs the OS and serves again is waited for. A cancel ends that wait, once it has taken its
+// time, and undoes nothing.
+func (o *observation) settles() bool {
+	return o.upgrade.Status.Step == stepSettle && o.hostReport().Phase == infrav1.HostUpgradeSucceeded
+}

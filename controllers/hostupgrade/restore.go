@@ -6,11 +6,18 @@ package hostupgrade
 import (
 	"context"
 	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
 // restoreVMs starts again what was shut down for the node. It goes by what stands on the VirtualMachines: the report
@@ -92,4 +99,146 @@ func (o *observation) undo(ctx context.Context, pass func(workload.Resident) (wo
 		return sequence.Done(), err
 	}
 	return sequence.Wait(min(progress.After, pollPods), "%s", progress.Message), nil
+}
+
+// settle holds the slot until the node's storage is healthy again, or a user has ended that wait after its time-out.
+func (r *Reconciler) settle(ctx context.Context, o *observation) (sequence.Result, error) {
+	waitFor, after, err := r.unsettled(ctx, o)
+	if err != nil || waitFor == "" {
+		return sequence.Done(), err
+	}
+	late := o.late(stepSettle, o.options.Timeouts.Settle(), helpsVolumes)
+	if o.upgrade.Spec.Cancel && late != "" {
+		o.leftUnsettled = waitFor
+		return sequence.Done(), nil
+	}
+	return sequence.Wait(after, "%s%s", waitFor, late), nil
+}
+
+// unsettled says what of the node's storage is waited for, and when to look again; empty if nothing is.
+func (r *Reconciler) unsettled(ctx context.Context, o *observation) (waitFor string, after time.Duration, err error) {
+	isWatched := r.watchDrain(ctx, o, drainwatch.Volumes)
+	unattached, err := r.unattached(ctx, o)
+	if err != nil {
+		return "", 0, err
+	}
+	if len(unattached) > 0 {
+		return "waiting for volumes to be attached to Node " + o.node.Name + ": " + strings.Join(unattached, ", "), poll(isWatched, pollPods), nil
+	}
+	waitFor, err = o.workload.Unsettled(ctx, o.node.Name, o.wentDown())
+	return waitFor, pollCluster, err
+}
+
+// wentDown is the moment from which on what fails is put down to this attempt: that of its cordon. An attempt that lost
+// its status holds for everything, and one that found its host upgraded by hand for nothing but what failed since it began.
+func (o *observation) wentDown() time.Time {
+	for _, step := range o.upgrade.Status.Steps {
+		if step.Name == stepCordon {
+			return step.StartedAt.Time
+		}
+	}
+	if o.hostReport().Phase == infrav1.HostUpgradeSucceeded || o.upgrade.Status.StartedAt == nil {
+		return time.Time{}
+	}
+	return o.upgrade.Status.StartedAt.Time
+}
+
+// releaseStorage lets residents make up elsewhere again for what is on the node. It is waited for where the workload
+// cluster cannot be reached, but holds neither a Machine that is being deleted, nor the report that a host is lost: the
+// first is made up for by the next attempt, and the other comes by here again.
+func (r *Reconciler) releaseStorage(ctx context.Context, o *observation) (sequence.Result, error) {
+	yields := o.machineLeaves() || o.host != nil && o.lost()
+	switch {
+	case o.clusterLeaves() || o.workload == nil && yields:
+		return sequence.Done(), nil
+	case o.workload == nil:
+		return o.awaitCluster(), nil
+	}
+	err := o.workload.ReleaseResidents(ctx, o.attempt, func(ctx context.Context) ([]string, error) {
+		return r.livingAttempts(ctx, o)
+	})
+	if err != nil && yields {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to release what residents of the workload cluster hold for the attempt, leaving it to the next attempt")
+		return sequence.Done(), nil
+	}
+	return sequence.Done(), err
+}
+
+// livingAttempts are the ids of the attempts of the cluster that have not ended.
+func (r *Reconciler) livingAttempts(ctx context.Context, o *observation) ([]string, error) {
+	unfinished, err := attempts.UnfinishedNow(ctx, r.APIReader, o.clusterKey())
+	if err != nil {
+		return nil, err
+	}
+	living := make([]string, 0, len(unfinished))
+	for i := range unfinished {
+		living = append(living, attemptOf(&unfinished[i]))
+	}
+	return living, nil
+}
+
+// maxUnhealthy is the bound of status.unhealthyBefore.
+const maxUnhealthy = 64
+
+// recordUnhealthy records what is not healthy on the node that is about to be cordoned, and reports whether there is anything that has to be stored
+// first. An attempt whose node is cordoned, or was, records nothing: what it has done to the node may be what it would find.
+func (r *Reconciler) recordUnhealthy(ctx context.Context, o *observation) (isNew bool, err error) {
+	if len(o.upgrade.Status.UnhealthyBefore) > 0 || attempts.HasEntered(o.upgrade, stepEvacuateVMs) || workload.CordonedBy(o.node) == o.attempt {
+		return false, nil
+	}
+	found, err := o.workload.Unhealthy(ctx, o.node, o.now)
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	o.upgrade.Status.UnhealthyBefore = found[:min(len(found), maxUnhealthy)]
+	return true, nil
+}
+
+// isExcused reports whether something was unhealthy before the attempt has changed anything. What is, still is: the attempt warns of it.
+func (o *observation) isExcused(unhealthy infrav1.UnhealthyObject) bool {
+	if !slices.Contains(o.upgrade.Status.UnhealthyBefore, unhealthy) {
+		return false
+	}
+	if !slices.Contains(o.excused, unhealthy) {
+		o.excused = append(o.excused, unhealthy)
+	}
+	return true
+}
+
+// isReadyAsBefore reports whether the Node is Ready, or was not either before. A kubelet that does not answer is not as it was.
+func (o *observation) isReadyAsBefore() bool {
+	return workload.IsReady(o.node) || !workload.IsUnreachable(o.node) && o.isExcused(workload.UnhealthyNode(o.node))
+}
+
+// unreadyDaemonPods describes the DaemonSet Pods that have to become Ready; empty if there are none.
+func (r *Reconciler) unreadyDaemonPods(ctx context.Context, o *observation) (string, error) {
+	pods, err := o.workload.UnreadyDaemonPods(ctx, o.node.Name)
+	if err != nil {
+		return "", err
+	}
+	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return o.isExcused(workload.DaemonSetOf(pod)) })
+	if len(pods) == 0 {
+		return "", nil
+	}
+	return workload.PodList(pods), nil
+}
+
+// unattached describes the volumes that have to be attached.
+func (r *Reconciler) unattached(ctx context.Context, o *observation) ([]string, error) {
+	volumes, err := o.workload.Unattached(ctx, o.node.Name)
+	names := []string{}
+	for _, volume := range volumes {
+		if !o.isExcused(workload.UnhealthyVolume(volume.Name)) {
+			names = append(names, volume.String())
+		}
+	}
+	return names, err
+}
+
+// stillUnhealthy warns of what was not healthy before and is not yet; empty where nothing is.
+func (o *observation) stillUnhealthy() string {
+	if len(o.excused) == 0 {
+		return ""
+	}
+	return wire.WarningPrefix + "as before the upgrade, " + workload.DescribeUnhealthy(o.excused)
 }

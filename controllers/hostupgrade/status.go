@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -274,4 +275,27 @@ func leave(status *infrav1.ElementalHostUpgradeStatus, name string, now time.Tim
 	status.Steps = append(status.Steps, infrav1.UpgradeStepStatus{
 		Name: name, StartedAt: metav1.Time{Time: now}, FinishedAt: &metav1.Time{Time: now},
 	})
+}
+
+const mebibyte = 1 << 20
+
+// recordProgress says at which step the attempt is, and how far the host is with what takes long, as it was when the attempt was
+// looked at.
+func (o *observation) recordProgress() {
+	status := &o.upgrade.Status
+	status.Progress = ""
+	if status.Step == "" || isEnded(status.Phase) {
+		return
+	}
+	status.Progress = fmt.Sprintf("%d/%d", status.StepIndex, status.StepCount)
+	if progress := o.hostReport().Progress; progress != nil {
+		status.Progress += ", " + describeProgress(*progress)
+	}
+}
+
+func describeProgress(progress infrav1.HostUpgradeProgress) string {
+	if progress.TotalBytes == 0 {
+		return fmt.Sprintf("%s: %d MiB", progress.Stage, progress.Bytes/mebibyte)
+	}
+	return fmt.Sprintf("%s: %d of %d MiB", progress.Stage, progress.Bytes/mebibyte, progress.TotalBytes/mebibyte)
 }

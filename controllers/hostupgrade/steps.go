@@ -5,8 +5,11 @@ package hostupgrade
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
@@ -129,4 +132,86 @@ func onNode(run func(context.Context, *observation) (sequence.Result, error)) fu
 		}
 		return run(ctx, o)
 	}
+}
+
+// reconcileNormal brings the attempt one step further, or to an end.
+func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.Result, error) {
+	if isEnded(o.upgrade.Status.Phase) || o.restoreHistory() {
+		return r.reconcileEnded(ctx, o)
+	}
+	if waits, err := r.begin(ctx, o); err != nil || waits {
+		return ctrl.Result{RequeueAfter: pollHost}, err
+	}
+	if o.machineLeaves() && o.underway() && !o.lost() {
+		enter(&o.upgrade.Status, stepReboot, o.now) // its time-out counts here too
+		r.recordWait(o, sequence.Report{}, fmt.Sprintf("Machine %s is being deleted: waiting for ElementalHost %s to finish what it has begun",
+			o.upgrade.Spec.MachineName, o.upgrade.Spec.HostName))
+		return ctrl.Result{RequeueAfter: pollHost}, nil
+	}
+	if outcome, message := o.interrupted(); outcome != "" {
+		return r.end(ctx, o, outcome, message)
+	}
+	return r.goOn(ctx, o)
+}
+
+// begin is what is done when the attempt is looked at for the first time. It reports whether to wait with all else.
+func (r *Reconciler) begin(ctx context.Context, o *observation) (waits bool, err error) {
+	if waits, err := r.arrive(ctx, o); err != nil || waits {
+		return waits, err
+	}
+	if isFirst := r.recordStart(o); isFirst {
+		return false, r.prune(ctx, o)
+	}
+	return false, nil
+}
+
+// goOn runs the steps.
+func (r *Reconciler) goOn(ctx context.Context, o *observation) (ctrl.Result, error) {
+	if err := r.dropVoidTrigger(ctx, o); err != nil {
+		return ctrl.Result{}, err
+	}
+	steps := r.steps(o.upgrade.Spec.Driver)
+	report, err := sequence.Run(ctx, steps, firstStep(steps, o), o)
+	r.recordRun(ctx, o, report)
+	switch {
+	case err != nil:
+		r.recordError(ctx, o, report, err, o.tooLate())
+		return ctrl.Result{}, err
+	case report.Completed():
+		message := fmt.Sprintf("Node %s runs %s%s", o.nodeName(), o.upgrade.Spec.ImageURI, o.tooLate())
+		return r.end(ctx, o, infrav1.UpgradeSucceeded, because(message, o.warnings()))
+	case report.Result.IsEnd():
+		return r.end(ctx, o, infrav1.UpgradePhase(report.Result.Outcome), report.Result.Message)
+	}
+	return ctrl.Result{RequeueAfter: report.Result.After}, nil
+}
+
+// goesOn reports whether the attempt is carried on whatever is wanted by now: it cannot be broken off, or
+// the host went all the way while nobody was there to ask it how it went, and its node is being assessed.
+func (o *observation) goesOn() bool {
+	return o.mustFinish() || o.wentUnheard() && !o.isLateToAssess()
+}
+
+// tooLate is the part of a message that says that a person's request comes too late to be followed.
+func (o *observation) tooLate() string {
+	switch {
+	case o.leftUnsettled != "":
+		return " (spec.cancel has ended: " + o.leftUnsettled + ")"
+	case o.upgrade.Spec.Cancel && o.settles():
+		return " (spec.cancel ends this once it has taken " + o.options.Timeouts.Settle().String() + ")"
+	case !o.goesOn():
+		return ""
+	case !o.upgrade.DeletionTimestamp.IsZero():
+		return " (being deleted: what the host has begun is brought to its end first)"
+	case o.upgrade.Spec.Cancel:
+		return " (spec.cancel comes too late: what the host has begun cannot be undone)"
+	}
+	return ""
+}
+
+func because(what, why string) string {
+	if why == "" {
+		return what
+	}
+	return what + ": " + why
 }

@@ -5,10 +5,15 @@ package hostupgrade
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -21,11 +26,17 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
 // controllerName is the controller's name for the connections that it is told of.
@@ -148,4 +159,169 @@ func (r *Reconciler) attemptsOfDeployment(ctx context.Context, object client.Obj
 func (r *Reconciler) attemptsOfCluster(ctx context.Context, object client.Object) []ctrl.Request {
 	found, err := attempts.Unsettled(ctx, r.Client, client.ObjectKeyFromObject(object))
 	return enqueue.All(ctx, found, err)
+}
+
+// watchNodes sees to it that an attempt is woken when a person resumes, or uncordons, its Node. The cache of Nodes is
+// one that other controllers have already.
+func (r *Reconciler) watchNodes(ctx context.Context, cluster client.ObjectKey) error {
+	if r.Clusters == nil || r.controller == nil {
+		return nil
+	}
+	err := r.Clusters.Watch(ctx, cluster, clustercache.NewWatcher(clustercache.WatcherOptions{
+		Name:    controllerName + "-nodes",
+		Watcher: r.controller,
+		Kind:    &corev1.Node{},
+		EventHandler: handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, node client.Object) []ctrl.Request {
+			return r.attemptsOnNode(ctx, cluster, node.GetName())
+		}),
+		Predicates: []predicate.TypedPredicate[client.Object]{operated()},
+	}))
+	if err != nil && !errors.Is(err, clustercache.ErrClusterNotConnected) {
+		return fmt.Errorf("watching the Nodes of Cluster %s: %w", cluster.Name, err)
+	}
+	return nil
+}
+
+// operated passes what people do to a Node before its upgrade. All Nodes of a cluster are created in its cache when it
+// is connected, which wakes its attempts by itself.
+func operated() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: predicates.Changed(func(node *corev1.Node) any {
+			return []any{pausing.MarksOf(node), node.Spec.Unschedulable}
+		}).UpdateFunc,
+	}
+}
+
+// attemptsOnNode are those that can still change.
+func (r *Reconciler) attemptsOnNode(ctx context.Context, cluster client.ObjectKey, node string) []ctrl.Request {
+	found, err := attempts.OnNode(ctx, r.Client, cluster, node)
+	return enqueue.Matching(ctx, found, err, func(attempt *infrav1.ElementalHostUpgrade) bool { return !attempts.IsHistory(attempt) })
+}
+
+// watchDrain has the attempt woken by what leaves its Node. It comes before the Node is read, so that nothing leaves
+// unnoticed in between, and reports whether it could be done: if not, the Node is polled.
+func (r *Reconciler) watchDrain(ctx context.Context, o *observation, kinds ...drainwatch.Kind) bool {
+	o.watched = append(o.watched, kinds...)
+	return r.drains.Ensure(ctx, drainwatch.Drain{
+		Request: o.reconcileRequest(), Cluster: o.clusterKey(), Node: o.node.Name, Open: o.workload.Watcher,
+	}, pollPods, kinds...)
+}
+
+func (o *observation) reconcileRequest() ctrl.Request {
+	return ctrl.Request{NamespacedName: client.ObjectKeyFromObject(o.upgrade)}
+}
+
+// poll is after how long a step looks again that waits for what is watched, or polled after a time where it is not.
+func poll(isWatched bool, otherwise time.Duration) time.Duration {
+	if isWatched {
+		return pollWatched
+	}
+	return otherwise
+}
+
+// pollUntold is after how long a step looks again that waits for what no event on the Node tells of, such as a
+// PodDisruptionBudget that allows no eviction, or a person. The longer it has waited, the less often it looks.
+func (o *observation) pollUntold(step string) time.Duration {
+	const tenth = 10
+	return min(max(pollPods, o.now.Sub(o.enteredAt(step))/tenth), pollWatched)
+}
+
+// attemptsOfTemplate wakes the attempts for the clones of a template: another OS may be wanted now, before its clone exists.
+func (r *Reconciler) attemptsOfTemplate(ctx context.Context, template client.Object) []ctrl.Request {
+	family, err := clusterview.Family(ctx, r.Client, template.GetNamespace(), rollout.LabelValue(template.GetName()))
+	clones, found := map[string][]string{}, []infrav1.ElementalHostUpgrade{}
+	for i := range family {
+		if rollout.IsClone(&family[i]) {
+			cluster := family[i].Labels[clusterv1.ClusterNameLabel]
+			clones[cluster] = append(clones[cluster], family[i].Name)
+		}
+	}
+	for cluster, names := range clones {
+		unsettled, listErr := attempts.Unsettled(ctx, r.Client, client.ObjectKey{Namespace: template.GetNamespace(), Name: cluster})
+		err = errors.Join(err, listErr)
+		found = append(found, slices.DeleteFunc(unsettled, func(u infrav1.ElementalHostUpgrade) bool { return !slices.Contains(names, u.Spec.TemplateName) })...)
+	}
+	return enqueue.All(ctx, found, err)
+}
+
+// osChanged passes another OS of a template.
+func osChanged() predicate.Funcs {
+	return predicates.Changed(func(template *infrav1.ElementalMachineTemplate) any {
+		return osversion.Hash(osversion.OfTemplate(template))
+	})
+}
+
+// hostChanged lets pass all of a host but the progress of what takes long, when its agent spoke, and its conditions: each write of those
+// would have the attempt read everything live for nothing that it decides on.
+func hostChanged() predicate.Funcs {
+	return predicates.Changed(seen)
+}
+
+func seen(host *infrav1.ElementalHost) any {
+	seen := *host
+	seen.ResourceVersion, seen.ManagedFields = "", nil
+	seen.Annotations = predicates.Without(seen.Annotations, infrav1.BlockMoveAnnotation) // which is the attempts' own
+	seen.Status.Agent.LastSeen, seen.Status.Conditions = metav1.Time{}, nil
+	seen.Status.Upgrade = hoststate.WithoutProgress(seen.Status.Upgrade)
+	return seen
+}
+
+// eachCluster maps an ElementalCluster by the Clusters that refer to it.
+func (r *Reconciler) eachCluster(
+	ctx context.Context, object client.Object, wake func(ctx context.Context, namespace, cluster string) []ctrl.Request,
+) []ctrl.Request {
+
+	clusters := &clusterv1.ClusterList{}
+	if err := r.Client.List(ctx, clusters, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Clusters", "ElementalCluster", object.GetName())
+		return nil
+	}
+	requests := []ctrl.Request{}
+	for i := range clusters.Items {
+		if clusters.Items[i].Spec.InfrastructureRef.Name == object.GetName() {
+			requests = append(requests, wake(ctx, object.GetNamespace(), clusters.Items[i].Name)...)
+		}
+	}
+	return requests
+}
+
+// queueOfUpgrade wakes the attempts that wait for a slot of the cluster of an ElementalClusterUpgrade.
+func (r *Reconciler) queueOfUpgrade(ctx context.Context, object client.Object) []ctrl.Request {
+	return r.queued(ctx, object.GetNamespace(), object.(*infrav1.ElementalClusterUpgrade).Spec.ClusterName)
+}
+
+// orderChanged passes what decides, on an ElementalClusterUpgrade, whether an attempt may begin: what people ask of it, its stages and gates. What a
+// manager sees when it starts is not among it, since it looks at all attempts then.
+func orderChanged() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false }, // it holds attempts, and lets none go
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: predicates.Changed(func(upgrade *infrav1.ElementalClusterUpgrade) any {
+			return []any{upgrade.Generation, upgrade.DeletionTimestamp.IsZero(), upgrade.Status.Stage, openGates(upgrade), upgrade.PhaseNow()}
+		}).UpdateFunc,
+	}
+}
+
+// openGates are the gates that are open, and for what. Why others are closed lets no attempt go.
+func openGates(upgrade *infrav1.ElementalClusterUpgrade) []string {
+	open := []string{}
+	for _, gate := range upgrade.Status.Gates {
+		if gate.Open {
+			open = append(open, gate.Name+"/"+gate.Key)
+		}
+	}
+	return open
+}
+
+// quarantineChanged passes an ElementalCluster that holds other images, or was created again. What a manager sees when it starts is not among it, since
+// it looks at all attempts then.
+func quarantineChanged() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc:  predicates.Changed(func(cluster *infrav1.ElementalCluster) any { return cluster.Spec.Quarantine }).UpdateFunc,
+	}
 }

@@ -4,10 +4,14 @@
 package hostupgrade
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -16,9 +20,148 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
+
+// occupancy is who is in the slots of a cluster.
+type occupancy struct {
+	// taken are the slots whose attempts exist. Those of attempts that were force-deleted would otherwise be taken
+	// for ever.
+	taken []infrav1.UpgradeSlot
+	// holders are the attempts that have them, in the same order.
+	holders []*infrav1.ElementalHostUpgrade
+	// arriving are the attempts that are about to take the slot that they held elsewhere.
+	arriving []string
+}
+
+// liveSlots is who is in the slots now.
+func (r *Reconciler) liveSlots(ctx context.Context, o *observation) (occupancy, error) {
+	live, err := o.slotHolders(ctx, r.APIReader)
+	if err != nil {
+		return occupancy{}, err
+	}
+	unfinished, err := attempts.UnfinishedNow(ctx, r.APIReader, o.clusterKey())
+	if err != nil {
+		return occupancy{}, err
+	}
+	live.arriving, err = o.arriving(ctx, unfinished, live.taken)
+	return live, err
+}
+
+// slotHolders reads the attempts that the slots name, of which there are no more than may be disruptive at a time.
+func (o *observation) slotHolders(ctx context.Context, reader client.Reader) (occupancy, error) {
+	slots := o.elementalCluster.Status.UpgradeSlots
+	holders := make([]infrav1.ElementalHostUpgrade, 0, len(slots))
+	for _, slot := range slots {
+		holder, err := existing.Get(ctx, reader, &infrav1.ElementalHostUpgrade{}, o.upgrade.Namespace, slot.Upgrade)
+		if err != nil {
+			return occupancy{}, err
+		}
+		if holder != nil {
+			holders = append(holders, *holder)
+		}
+	}
+	return occupy(slots, holders), nil
+}
+
+// clusterKey names the Cluster that the attempt belongs to.
+func (o *observation) clusterKey() client.ObjectKey {
+	return client.ObjectKey{Namespace: o.upgrade.Namespace, Name: o.upgrade.Spec.ClusterName}
+}
+
+func occupy(slots []infrav1.UpgradeSlot, attempts []infrav1.ElementalHostUpgrade) occupancy {
+	held := occupancy{}
+	for _, slot := range slots {
+		holder := slices.IndexFunc(attempts, func(u infrav1.ElementalHostUpgrade) bool { return attemptOf(&u) == slot.Attempt })
+		if holder >= 0 {
+			held.taken, held.holders = append(held.taken, slot), append(held.holders, &attempts[holder])
+		}
+	}
+	return held
+}
+
+// controlPlane are the holders whose nodes belong to the control plane.
+func (held occupancy) controlPlane() []*infrav1.ElementalHostUpgrade {
+	found := []*infrav1.ElementalHostUpgrade{}
+	for i, slot := range held.taken {
+		if slot.ControlPlane {
+			found = append(found, held.holders[i])
+		}
+	}
+	return found
+}
+
+// describe names the nodes of attempts that hold slots, with what holds those that do not go by themselves.
+func describe(holders []*infrav1.ElementalHostUpgrade, now time.Time) string {
+	said := make([]string, 0, len(holders))
+	for _, holder := range holders {
+		name := cmp.Or(holder.Status.NodeName, holder.Spec.HostName)
+		if held := heldUp(holder, now); held != "" {
+			name += " (" + held + ")"
+		}
+		said = append(said, name)
+	}
+	slices.Sort(said)
+	return strings.Join(said, ", ")
+}
+
+// heldUp says what holds an attempt; empty while it goes by itself. All who wait for it say so too: a word for each of its steps, or a
+// part of its message, which counts Pods, would be written by every one of them, and each write is a reconcile. One that has ended has
+// given its slot back before: what was read of the slot is older.
+func heldUp(attempt *infrav1.ElementalHostUpgrade, now time.Time) string {
+	phase, step := attempt.Status.Phase, attempt.Status.Step
+	switch {
+	case isEnded(phase):
+		return ""
+	case conditions.IsTrue(attempt, clusterv1.PausedCondition):
+		return "Paused: its ElementalHostUpgrade is paused"
+	case phase == infrav1.UpgradeHostLost:
+		return string(phase) + ": waits for its host"
+	case attempts.WaitsForApproval(attempt):
+		return "Paused: waits for approval"
+	}
+	if step == stepPreflight || step == stepTrigger {
+		if blocked := preflight.BlockedBy(attempt.Status.Preflight); blocked != "" {
+			return "held by " + blocked
+		}
+	}
+	if step == stepTrigger { // which an attempt that goes well passes in one reconcile
+		return "waits at " + step
+	}
+	if late := lateAt(attempt, step, now); late != "" {
+		return "at " + step + late
+	}
+	return ""
+}
+
+// lateAt is overdue for the step of another attempt.
+func lateAt(attempt *infrav1.ElementalHostUpgrade, step string, now time.Time) string {
+	timeouts := attempt.Spec.Options.Timeouts
+	timeout, limited := map[string]time.Duration{
+		stepEvacuateVMs: timeouts.Evacuation(), stepDrain: timeouts.Drain(), stepDetachVolumes: timeouts.Drain(),
+		stepAssess: timeouts.Assessment(), stepSettle: timeouts.Settle(),
+	}[step]
+	if !limited {
+		return ""
+	}
+	return (&observation{now: now, upgrade: attempt}).overdue(step, timeout)
+}
+
+// remedy says what a person can do where slots are held by attempts that go on by themselves no more.
+func remedy(holders []*infrav1.ElementalHostUpgrade) string {
+	lost := []string{}
+	for _, holder := range holders {
+		if holder.Status.Phase == infrav1.UpgradeHostLost {
+			lost = append(lost, holder.Name)
+		}
+	}
+	if len(lost) == 0 {
+		return ""
+	}
+	slices.Sort(lost)
+	return "; bring a lost host back, delete its Machine, or set spec.release of ElementalHostUpgrade " + strings.Join(lost, ", ")
+}
 
 // In a large cluster most attempts wait for a slot most of the time. They are woken by what changes the slots, and ask
 // nothing of the workload cluster but for their own Node while those are taken.
@@ -89,52 +232,6 @@ func (r *Reconciler) queueOf(ctx context.Context, object client.Object) []ctrl.R
 	return r.eachCluster(ctx, object, r.queued)
 }
 
-// eachCluster maps an ElementalCluster by the Clusters that refer to it.
-func (r *Reconciler) eachCluster(
-	ctx context.Context, object client.Object, wake func(ctx context.Context, namespace, cluster string) []ctrl.Request,
-) []ctrl.Request {
-	clusters := &clusterv1.ClusterList{}
-	if err := r.Client.List(ctx, clusters, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Clusters", "ElementalCluster", object.GetName())
-		return nil
-	}
-	requests := []ctrl.Request{}
-	for i := range clusters.Items {
-		if clusters.Items[i].Spec.InfrastructureRef.Name == object.GetName() {
-			requests = append(requests, wake(ctx, object.GetNamespace(), clusters.Items[i].Name)...)
-		}
-	}
-	return requests
-}
-
-// queueOfUpgrade wakes the attempts that wait for a slot of the cluster of an ElementalClusterUpgrade.
-func (r *Reconciler) queueOfUpgrade(ctx context.Context, object client.Object) []ctrl.Request {
-	return r.queued(ctx, object.GetNamespace(), object.(*infrav1.ElementalClusterUpgrade).Spec.ClusterName)
-}
-
-// orderChanged passes what decides, on an ElementalClusterUpgrade, whether an attempt may begin: what people ask of it, its stages and gates. What a
-// manager sees when it starts is not among it, since it looks at all attempts then.
-func orderChanged() predicate.Funcs {
-	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false }, // it holds attempts, and lets none go
-		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc: predicates.Changed(func(upgrade *infrav1.ElementalClusterUpgrade) any {
-			return []any{upgrade.Generation, upgrade.DeletionTimestamp.IsZero(), upgrade.Status.Stage, openGates(upgrade), upgrade.PhaseNow()}
-		}).UpdateFunc,
-	}
-}
-
-// openGates are the gates that are open, and for what. Why others are closed lets no attempt go.
-func openGates(upgrade *infrav1.ElementalClusterUpgrade) []string {
-	open := []string{}
-	for _, gate := range upgrade.Status.Gates {
-		if gate.Open {
-			open = append(open, gate.Name+"/"+gate.Key)
-		}
-	}
-	return open
-}
-
 // queueBehind wakes the attempts that may take a slot for which another attempt has made way.
 func (r *Reconciler) queueBehind(ctx context.Context, object client.Object) []ctrl.Request {
 	return r.next(ctx, object.GetNamespace(), object.(*infrav1.ElementalHostUpgrade).Spec.ClusterName)
@@ -200,17 +297,6 @@ func slotFreed() predicate.Funcs {
 				return !slices.Contains(after.Status.UpgradeSlots, slot)
 			})
 		},
-	}
-}
-
-// quarantineChanged passes an ElementalCluster that holds other images, or was created again. What a manager sees when it starts is not among it, since
-// it looks at all attempts then.
-func quarantineChanged() predicate.Funcs {
-	return predicate.Funcs{
-		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
-		DeleteFunc:  func(event.DeleteEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc:  predicates.Changed(func(cluster *infrav1.ElementalCluster) any { return cluster.Spec.Quarantine }).UpdateFunc,
 	}
 }
 

@@ -4,6 +4,7 @@
 package hostupgrade
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -13,8 +14,11 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 const (
@@ -193,4 +197,141 @@ func (r *Reconciler) waivers(ctx context.Context, o *observation) (preflight.Wai
 	}
 	templates, err := preflight.Templates(ctx, r.Client, o.template)
 	return preflight.WaiversOf(append(carriers, templates...)...), err
+}
+
+// prefetch waits until the host has the image, and pins the rollout to the first digest that a host
+// resolved: a tag that moves in the middle must not give two nodes two systems.
+func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Result, error) {
+	report := o.hostReport()
+	if report.Phase != infrav1.HostUpgradeFetched {
+		return sequence.Wait(pollHost, "ElementalHost %s is fetching %s", o.host.Name, o.upgrade.Spec.ImageURI), nil
+	}
+	if err := r.pin(ctx, o, report.Digest); err != nil {
+		return sequence.Result{}, err
+	}
+	if pinned := o.digest(); report.Digest != pinned {
+		// Another host of the rollout was first. The host is asked again, now with the digest.
+		return sequence.Wait(pollHost, "ElementalHost %s is fetching %s", o.host.Name, pinned), r.offer(ctx, o)
+	}
+	return sequence.Done(), nil
+}
+
+// pin records the digest, unless another host of the rollout, or of the cluster's upgrade, was first. A pin for another image is replaced.
+func (r *Reconciler) pin(ctx context.Context, o *observation, digest string) error {
+	digest = cmp.Or(o.clusterDigest, digest)
+	if digest == "" {
+		return nil
+	}
+	if err := r.pinTemplate(ctx, o, digest); err != nil {
+		return err
+	}
+	o.upgrade.Status.Digest = cmp.Or(o.digest(), digest)
+	return nil
+}
+
+func (r *Reconciler) pinTemplate(ctx context.Context, o *observation, digest string) error {
+	if o.template == nil {
+		return nil
+	}
+	if known := o.pinned(); known == digest || known != "" && o.clusterDigest == "" {
+		return nil
+	}
+	before := o.template.DeepCopy()
+	if o.template.Annotations == nil {
+		o.template.Annotations = map[string]string{}
+	}
+	o.template.Annotations[infrav1.RolloutDigestAnnotation] = rollout.Pin(o.upgrade.Spec.ImageURI, digest)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, o.template, patch); err != nil {
+		return fmt.Errorf("pinning the rollout of ElementalMachineTemplate %s to its digest: %w", o.template.Name, err)
+	}
+	return nil
+}
+
+// approve waits while the node is paused. A paused node is still schedulable and holds no slot. The node may have
+// been paused, and resumed, before there was an attempt; what is done here is the same.
+func (r *Reconciler) approve(ctx context.Context, o *observation) (sequence.Result, error) {
+	switch {
+	case workload.CordonedBy(o.node) == o.attempt:
+		// It is too late for a pause: half drained, the node would keep its slot for as long as it lasts.
+		return sequence.Done(), nil
+	case o.upgrade.Spec.Approved:
+		if err := r.recordApproval(ctx, o); err != nil {
+			return sequence.Result{}, err
+		}
+		return sequence.Done(), o.workload.Resume(ctx, o.node)
+	}
+	if err := r.settlePause(ctx, o); err != nil {
+		return sequence.Result{}, err
+	}
+	if !pausing.MarksOf(o.node).Paused {
+		return sequence.Done(), nil
+	}
+	// A Node that is resumed is an event.
+	return await(pollHost, infrav1.NewHold(infrav1.HoldNodePaused, "Node/"+o.node.Name, pausing.Remedy(o.node.Name, o.upgrade.Name))), nil
+}
+
+// settlePause makes the marks of the node what they have to be.
+func (r *Reconciler) settlePause(ctx context.Context, o *observation) error {
+	due := pausing.Due{
+		Rollout:  pausing.RolloutOf(o.upgrade),
+		ByPolicy: pausing.Names(o.options.Strategy, o.node.Name),
+	}
+	due.Approved = pausing.ApprovedFor(o.machine) == due.Rollout
+	switch pausing.Decide(pausing.MarksOf(o.node), due) {
+	case pausing.Pause:
+		return o.workload.Pause(ctx, o.node, due.Rollout)
+	case pausing.Approve:
+		if err := r.recordApproval(ctx, o); err != nil {
+			return err
+		}
+		return o.workload.ClearPause(ctx, o.node)
+	case pausing.Clear:
+		return o.workload.ClearPause(ctx, o.node)
+	case pausing.Leave:
+	}
+	return nil
+}
+
+// releasePause takes back the pause of this attempt's rollout. What a person has said by taking it away is kept for
+// the next attempt.
+func (r *Reconciler) releasePause(ctx context.Context, o *observation) error {
+	marks := pausing.MarksOf(o.node)
+	if marks.By != pausing.RolloutOf(o.upgrade) {
+		return nil
+	}
+	if !marks.Paused && !o.machineLeaves() {
+		if err := r.recordApproval(ctx, o); err != nil {
+			return err
+		}
+	}
+	return o.workload.ClearPause(ctx, o.node)
+}
+
+// recordApproval keeps on the Machine, where all attempts of the rollout find it, that a person has let the node go on.
+func (r *Reconciler) recordApproval(ctx context.Context, o *observation) error {
+	rollout := pausing.RolloutOf(o.upgrade)
+	if pausing.ApprovedFor(o.machine) == rollout {
+		return nil
+	}
+	// Another controller may say the same at the same moment.
+	return r.writeApproval(ctx, o, rollout, client.MergeFrom(o.machine.DeepCopy()))
+}
+
+func (r *Reconciler) writeApproval(ctx context.Context, o *observation, rollout string, patch client.Patch) error {
+	pausing.SetApproved(o.machine, rollout)
+	if err := r.Client.Patch(ctx, o.machine, patch); err != nil {
+		return fmt.Errorf("recording the approval of its node on Machine %s: %w", o.machine.Name, err)
+	}
+	return nil
+}
+
+// forgetApproval is for an attempt whose rollout is over for its node. One that can be tried again keeps what a person
+// has said.
+func (r *Reconciler) forgetApproval(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.machineLeaves() || pausing.ApprovedFor(o.machine) != pausing.RolloutOf(o.upgrade) {
+		return sequence.Done(), nil
+	}
+	return sequence.Done(), r.writeApproval(ctx, o, "",
+		client.MergeFromWithOptions(o.machine.DeepCopy(), client.MergeFromWithOptimisticLock{}))
 }

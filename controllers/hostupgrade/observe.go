@@ -6,6 +6,8 @@ package hostupgrade
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +19,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
@@ -197,4 +200,93 @@ func (r *Reconciler) observeWorkload(ctx context.Context, o *observation) error 
 	}
 	o.workload, o.node = cluster, node
 	return nil
+}
+
+// openChain says what keeps the Machine, the ElementalMachine and the host that an attempt names from being one node of its
+// Cluster; empty where they are. The checks, the drain and the slot are those of the Machine: a host of another one would
+// reboot with all that runs on it. A link may close later, as in the middle of a move, so it is waited for.
+func (r *Reconciler) openChain(ctx context.Context, o *observation) (string, error) {
+	spec := o.upgrade.Spec
+	if o.machine.Spec.ClusterName != spec.ClusterName {
+		return fmt.Sprintf("Machine %s belongs to Cluster %s, and spec.clusterName is %s", o.machine.Name, o.machine.Spec.ClusterName, spec.ClusterName), nil
+	}
+	var err error
+	o.elementalMachine, err = existing.Get(ctx, r.APIReader, &infrav1.ElementalMachine{}, o.upgrade.Namespace, spec.ElementalMachineName)
+	if err != nil {
+		return "", err
+	}
+	if o.elementalMachine == nil {
+		return fmt.Sprintf("ElementalMachine %s does not exist", spec.ElementalMachineName), nil
+	}
+	err = (&association.Chain{Machine: o.machine, Elemental: o.elementalMachine, Host: o.host}).Check()
+	if broken := (*association.Broken)(nil); errors.As(err, &broken) {
+		return broken.Link, nil
+	}
+	return "", err
+}
+
+// observeClusterDigest looks up the digest that all nodes of a cluster's upgrade get.
+func (r *Reconciler) observeClusterDigest(ctx context.Context, o *observation) error {
+	governing, err := clusterupgrade.Governing(ctx, r.Client, o.clusterKey())
+	if err == nil && governing != nil && clusterupgrade.IsFor(governing, o.upgrade) {
+		o.clusterDigest = clusterupgrade.Digest(governing)
+	}
+	return err
+}
+
+// observeAttempts lists the other attempts on the host. It lists live: the hook may have made one that
+// the cache has not heard of.
+func (r *Reconciler) observeAttempts(ctx context.Context, o *observation) error {
+	onHost := &infrav1.ElementalHostUpgradeList{}
+	if err := r.APIReader.List(ctx, onHost, client.InNamespace(o.upgrade.Namespace),
+		client.MatchingFields{attempts.ByHost: o.upgrade.Spec.HostName}); err != nil {
+		return fmt.Errorf("listing attempts on ElementalHost %s: %w", o.upgrade.Spec.HostName, err)
+	}
+	o.attempts = slices.DeleteFunc(onHost.Items, func(u infrav1.ElementalHostUpgrade) bool { return u.UID == o.upgrade.UID })
+	o.rival = rivalOf(o.upgrade, o.attempts, o.host)
+	return nil
+}
+
+// rivalOf returns the unfinished attempt on the same host that goes first: the one that the host takes
+// part in already, and else the oldest.
+func rivalOf(upgrade *infrav1.ElementalHostUpgrade, others []infrav1.ElementalHostUpgrade, host *infrav1.ElementalHost) *infrav1.ElementalHostUpgrade {
+	asked := ""
+	if host != nil && host.Spec.Upgrade != nil {
+		asked = host.Spec.Upgrade.Attempt
+	}
+	if asked == attemptOf(upgrade) {
+		return nil
+	}
+	var first *infrav1.ElementalHostUpgrade
+	for i := range others {
+		other := &others[i]
+		switch {
+		case isEnded(other.PhaseNow()):
+		case attemptOf(other) == asked:
+			return other
+		case older(other, upgrade) && (first == nil || older(other, first)):
+			first = other
+		}
+	}
+	return first
+}
+
+// older orders attempts by age, and those of the same second by name.
+func older(a, b *infrav1.ElementalHostUpgrade) bool { return infrav1.OldestFirst(a, b) < 0 }
+
+// unlessHistory reads the attempt from the cache; nil if it is gone, or is history: it has ended for good and has taken back
+// what it asked of its host. A fleet has many of those, and they cost no live read.
+func (r *Reconciler) unlessHistory(ctx context.Context, req ctrl.Request) (*infrav1.ElementalHostUpgrade, error) {
+	upgrade, err := existing.Get(ctx, r.Client, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
+	if err != nil || upgrade == nil || !attempts.IsHistory(upgrade) {
+		return upgrade, err
+	}
+	host, err := existing.Get(ctx, r.Client, &infrav1.ElementalHost{}, req.Namespace, upgrade.Spec.HostName)
+	if err != nil {
+		return nil, err
+	}
+	if host == nil || host.Spec.Upgrade == nil || host.Spec.Upgrade.Attempt != attemptOf(upgrade) {
+		return nil, nil
+	}
+	return upgrade, nil
 }

@@ -16,6 +16,52 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
+// cordon makes the node unschedulable in our name. From here to the end the host must not be moved to
+// another management cluster. The only Node of a cluster is marked instead: what graceful shutdown ends, this manager's own Pod perhaps
+// among it, has nowhere else to run; and so is one that Rancher has cordoned.
+func (r *Reconciler) cordon(ctx context.Context, o *observation) (sequence.Result, error) {
+	if workload.CordonedBy(o.node) == o.attempt && (o.drain == nil || o.node.Spec.Unschedulable) {
+		return sequence.Done(), nil
+	}
+	if isNew, err := r.recordUnhealthy(ctx, o); err != nil || isNew {
+		return sequence.Wait(soon, "recording what is not healthy on Node %s, before it is cordoned: %s",
+			o.node.Name, workload.DescribeUnhealthy(o.upgrade.Status.UnhealthyBefore)), err
+	}
+	if err := r.blockMove(ctx, o); err != nil {
+		return sequence.Result{}, err
+	}
+	if o.drain != nil {
+		return r.mark(ctx, o)
+	}
+	isOnly, err := o.workload.IsOnlyNode(ctx)
+	switch {
+	case err != nil:
+		return sequence.Result{}, err
+	case isOnly:
+		return sequence.Done(), o.workload.Mark(ctx, o.node, o.attempt)
+	}
+	return sequence.Done(), o.workload.Cordon(ctx, o.node, o.attempt)
+}
+
+func (r *Reconciler) blockMove(ctx context.Context, o *observation) error {
+	return r.patchHost(ctx, o, "keeping clusterctl from moving", setBlockMove)
+}
+
+func setBlockMove(host *infrav1.ElementalHost) {
+	if host.Annotations == nil {
+		host.Annotations = map[string]string{}
+	}
+	host.Annotations[infrav1.BlockMoveAnnotation] = ""
+}
+
+// uncordon takes back our own cordon, and gives the Machine back to its health checks.
+func (r *Reconciler) uncordon(ctx context.Context, o *observation) (sequence.Result, error) {
+	if err := o.workload.Uncordon(ctx, o.node, o.attempt); err != nil {
+		return sequence.Result{}, err
+	}
+	return sequence.Done(), r.allowRemediation(ctx, o)
+}
+
 // maxVirtualMachines is how many virtual machines an attempt reports at most; see the field.
 const maxVirtualMachines = 1000
 
@@ -162,4 +208,67 @@ func (o *observation) stoppedVMs() string {
 		return ""
 	}
 	return "; virtual machines that were shut down for it stay off: " + strings.Join(names, ", ")
+}
+
+// drain evicts the Pods of the node, as Cluster API would: ordinary ones, and then those that serve their volumes. Those of the only
+// Node of a cluster are left to the graceful shutdown of its kubelet, and their volumes stay attached.
+func (r *Reconciler) drain(ctx context.Context, o *observation) (sequence.Result, error) {
+	if keepsPods, err := r.keepsPods(ctx, o); err != nil || keepsPods {
+		return sequence.Done(), err
+	}
+	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.Volumes)
+	readyForStorage := func(ctx context.Context) (string, error) { return r.readyForStorage(ctx, o) }
+	drained, blocker, err := o.workload.Drain(ctx, o.cluster, o.machine, o.node, r.leaving(o), readyForStorage)
+	if err != nil {
+		return sequence.Result{}, err
+	}
+	if drained {
+		return sequence.Done(), nil
+	}
+	message, after := "evicting the Pods of Node "+o.node.Name, poll(isWatched, pollPods)
+	if blocker != "" {
+		message, after = blocker, o.pollUntold(stepDrain)
+	}
+	return sequence.Wait(after, "%s%s", message, o.late(stepDrain, o.options.Timeouts.Drain(), helpsDrain)), nil
+}
+
+// leaving is what was seen of what leaves the node.
+func (r *Reconciler) leaving(o *observation) workload.Leaving {
+	return workload.Leaving{Observed: &r.observed, Now: o.now}
+}
+
+// readyForStorage says what is waited for before Pods that serve volumes are evicted: somebody has to detach those of the
+// Pods that have gone. What serves them may hold data of the volumes too, which must not be made up for elsewhere.
+func (r *Reconciler) readyForStorage(ctx context.Context, o *observation) (waitFor string, err error) {
+	volumes, err := o.workload.AttachedVolumes(ctx, o.node, r.leaving(o))
+	if err != nil {
+		return "", err
+	}
+	if len(volumes) > 0 {
+		return "waiting for volumes to be detached from Node " + o.node.Name + ", before the Pods that serve them are evicted: " +
+			strings.Join(volumes, ", "), nil
+	}
+	return "", o.workload.HoldResidents(ctx, o.attempt)
+}
+
+// detachVolumes waits until the volumes of the evicted Pods are detached.
+func (r *Reconciler) detachVolumes(ctx context.Context, o *observation) (sequence.Result, error) {
+	if keepsPods, err := r.keepsPods(ctx, o); err != nil || keepsPods {
+		return sequence.Done(), err
+	}
+	isWatched := r.watchDrain(ctx, o, drainwatch.Pods, drainwatch.Volumes)
+	volumes, err := o.workload.AttachedVolumes(ctx, o.node, r.leaving(o))
+	if err != nil {
+		return sequence.Result{}, err
+	}
+	others, err := o.workload.AttachedByResidents(ctx, o.node.Name)
+	if err != nil {
+		return sequence.Result{}, err
+	}
+	if waitFor := slices.Concat(volumes, others); len(waitFor) > 0 {
+		// What residents have attached is not watched.
+		return sequence.Wait(poll(isWatched && len(others) == 0, pollPods), "waiting for volumes to be detached from Node %s: %s%s", o.node.Name,
+			strings.Join(waitFor, ", "), o.late(stepDetachVolumes, o.options.Timeouts.Drain(), helpsVolumes)), nil
+	}
+	return sequence.Done(), o.workload.HoldResidents(ctx, o.attempt)
 }
