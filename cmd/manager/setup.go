@@ -157,7 +157,7 @@ func addControllers(
 		},
 		&hostupgrade.Reconciler{
 			Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, Drains: drains, Clusters: workloads,
-			Owners: wantedByOwners{owners}, Namespaces: &inplace.Prover{Live: mgr.GetAPIReader(), Owners: owners}, Recorder: mgr.GetEventRecorder("elementalhostupgrade"),
+			Owners: wantedByOwners{}, Namespaces: &inplace.Prover{Live: mgr.GetAPIReader(), Owners: owners}, Recorder: mgr.GetEventRecorder("elementalhostupgrade"),
 			Started: time.Now(), Self: workload.SelfOf(os.Getenv), Clock: clock.RealClock{}, Soak: o.soak, WatchFilter: o.watchFilter,
 		},
 		&nodepause.Reconciler{
@@ -187,10 +187,10 @@ func addControllers(
 }
 
 // wantedByOwners tells the upgrade controller what owners want, in its terms.
-type wantedByOwners struct{ owners *owner.Owners }
+type wantedByOwners struct{}
 
-func (w wantedByOwners) Wanted(ctx context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
-	want, found, err := w.owners.WantsOSNow(ctx, machine)
+func (wantedByOwners) Wanted(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
+	want, found, err := owner.WantsLatestOS(ctx, reader, machine)
 	if err != nil || !found {
 		return nil, want.Unknown(machine), err
 	}

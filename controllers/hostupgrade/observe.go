@@ -38,9 +38,8 @@ type WantedOS struct {
 
 // Owners tells what the owner of a Machine wants.
 type Owners interface {
-	// Wanted returns nil where the Machine has no owner that refers to an ElementalMachineTemplate, and why. It reads
-	// live: a new attempt would take what the owner wanted before for a change of mind, and end.
-	Wanted(ctx context.Context, machine *clusterv1.Machine) (wanted *WantedOS, unknown string, err error)
+	// Wanted returns nil where the Machine has no owner that refers to an ElementalMachineTemplate, and why, according to the reader.
+	Wanted(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (wanted *WantedOS, unknown string, err error)
 }
 
 // Namespaces tells which namespaces have opted in to upgrades in place.
@@ -158,9 +157,29 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 	if o.machine == nil {
 		return nil
 	}
-	// What cannot be read keeps an attempt from its host, see wantUnknown, and no host that was triggered from going on.
-	o.wanted, o.unknown, o.unread = r.Owners.Wanted(ctx, o.machine)
+	r.observeWanted(ctx, o)
 	return r.observeRequested(ctx, o)
+}
+
+// observeWanted reads what the owner of the Machine wants: live for an attempt that has its slot, and from the cache for one that waits. What would end
+// that one, or holds it already, is read live: a new attempt would take what the owner wanted before for a change of mind. So is what it is given a slot for,
+// see notDesired.
+func (r *Reconciler) observeWanted(ctx context.Context, o *observation) {
+	if o.admitted() || o.triggered() {
+		r.readWantedFrom(ctx, o, r.APIReader)
+		return
+	}
+	r.readWantedFrom(ctx, o, r.Client)
+	isHeld := slices.ContainsFunc(o.upgrade.Status.Holds, func(held infrav1.UpgradeHold) bool { return held.Reason == infrav1.HoldNoLongerDesired })
+	if o.wanted == nil || o.superseded() || isHeld {
+		r.readWantedFrom(ctx, o, r.APIReader)
+	}
+}
+
+// readWantedFrom reads what the owner of the Machine wants. What cannot be read keeps an attempt from its host, see wantUnknown, and no host that was
+// triggered from going on.
+func (r *Reconciler) readWantedFrom(ctx context.Context, o *observation, reader client.Reader) {
+	o.wanted, o.unknown, o.unread = r.Owners.Wanted(ctx, reader, o.machine)
 }
 
 // observeRequested reads whether Cluster API has requested the attempt's OS, which it does by the ElementalMachine.
@@ -235,8 +254,11 @@ func (r *Reconciler) observeClusterDigest(ctx context.Context, o *observation) e
 }
 
 // observeAttempts lists the other attempts on the host. It lists live: the hook may have made one that
-// the cache has not heard of.
+// the cache has not heard of. None goes before the one that the host takes part in, and older ones are removed at the start.
 func (r *Reconciler) observeAttempts(ctx context.Context, o *observation) error {
+	if o.upgrade.Status.StartedAt != nil && o.host != nil && o.host.Spec.Upgrade != nil && o.host.Spec.Upgrade.Attempt == o.attempt {
+		return nil
+	}
 	onHost := &infrav1.ElementalHostUpgradeList{}
 	if err := r.APIReader.List(ctx, onHost, client.InNamespace(o.upgrade.Namespace),
 		client.MatchingFields{attempts.ByHost: o.upgrade.Spec.HostName}); err != nil {

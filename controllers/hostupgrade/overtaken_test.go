@@ -25,10 +25,10 @@ import (
 const sourceName = "pool"
 
 // wantedByOwners are the real owners, as the manager asks them.
-type wantedByOwners struct{ owners *owner.Owners }
+type wantedByOwners struct{}
 
-func (w wantedByOwners) Wanted(ctx context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
-	want, found, err := w.owners.WantsOSNow(ctx, machine)
+func (wantedByOwners) Wanted(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
+	want, found, err := owner.WantsLatestOS(ctx, reader, machine)
 	if err != nil || !found {
 		return nil, want.Unknown(machine), err
 	}
@@ -70,7 +70,7 @@ func (w *world) pointToClone(ctx context.Context) {
 	})
 	stale := lagging{Client: w.reconciler.Client, templates: map[string]*infrav1.ElementalMachineTemplate{sourceName: source}}
 	w.reconciler.Client = stale
-	w.reconciler.Owners = wantedByOwners{&owner.Owners{Client: stale, Live: live}}
+	w.reconciler.Owners = wantedByOwners{}
 }
 
 // patchAgain stores the second patch of the template, which has not been cloned yet.

@@ -49,9 +49,9 @@ type wakes struct {
 	count atomic.Int64
 }
 
-func (o *wakes) Wanted(ctx context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
+func (o *wakes) Wanted(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
 	o.count.Add(1)
-	return o.Owners.Wanted(ctx, machine)
+	return o.Owners.Wanted(ctx, reader, machine)
 }
 
 // standingStill makes queues in which nothing is due later: their clock does not move.

@@ -132,7 +132,7 @@ func (r *Reconciler) rollingOut(ctx context.Context, o *observation) (*hold, err
 // unwantedNow reads once more what the owner of the Machine wants, and says why that is not this attempt's OS, or not known to
 // be. The next reconcile ends an attempt that is not wanted any more.
 func (r *Reconciler) unwantedNow(ctx context.Context, o *observation) string {
-	o.wanted, o.unknown, o.unread = r.Owners.Wanted(ctx, o.machine)
+	r.readWantedFrom(ctx, o, r.APIReader)
 	if o.superseded() {
 		_, why := o.unwanted()
 		return why

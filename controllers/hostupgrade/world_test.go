@@ -82,7 +82,7 @@ func (f *fakeOwners) NotOptedIn(ctx context.Context, _ string) (string, error) {
 	return f.closed, nil
 }
 
-func (f *fakeOwners) Wanted(_ context.Context, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
+func (f *fakeOwners) Wanted(_ context.Context, _ client.Reader, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
 	if f.err != nil || f.hash == "" {
 		return nil, owner.Want{}.Unknown(machine), f.err
 	}

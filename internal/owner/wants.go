@@ -63,15 +63,19 @@ func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machi
 	return want, true, nil
 }
 
-// WantsOSNow is what is wanted of a Machine at this moment, for decisions that a stale read would get wrong: all is read live. It is WantsOS
-// but for a clone whose source was given another OS since: the owner is pointed to that at the next quiet point, and no Machine may begin
-// with the former one. Where another party has set the reference, that counts.
+// WantsOSNow is what is wanted of a Machine at this moment, for decisions that a stale read would get wrong: WantsLatestOS, read live.
 func (o *Owners) WantsOSNow(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
-	want, found, err = WantsOS(ctx, o.Live, machine)
+	return WantsLatestOS(ctx, o.Live, machine)
+}
+
+// WantsLatestOS is WantsOS but for a clone whose source was given another OS since: the owner is pointed to that at the next quiet point, and no Machine
+// may begin with the former one. Where another party has set the reference, that counts.
+func WantsLatestOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (want Want, found bool, err error) {
+	want, found, err = WantsOS(ctx, reader, machine)
 	if err != nil || !found {
 		return want, found, err
 	}
-	source, err := want.Overtaker(ctx, o.Live)
+	source, err := want.Overtaker(ctx, reader)
 	if err != nil {
 		return want, false, err
 	}
