@@ -88,6 +88,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.ElementalRegistration{},
 			handler.EnqueueRequestsFromMapFunc(association.ByRegistration(r.Client, unclaimed)),
 			association.RulesChanged()).
+		WatchesRawSource(r.limit.Source()).
 		Complete(ctx, r)
 	if err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)

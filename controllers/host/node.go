@@ -26,7 +26,7 @@ func (r *Reconciler) deleteNode(ctx context.Context, host *infrav1.ElementalHost
 	if cluster == nil || !cluster.DeletionTimestamp.IsZero() {
 		return deletionWait{}
 	}
-	done, after := r.limit.Begin(client.ObjectKeyFromObject(cluster))
+	done, after := r.limit.Begin(client.ObjectKeyFromObject(cluster), client.ObjectKeyFromObject(host))
 	if done == nil {
 		return deletionWait{
 			waits: "Other hosts that leave Cluster " + cluster.Name + " are waited for",

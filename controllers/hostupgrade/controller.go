@@ -131,9 +131,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) permit(attempt *infrav1.ElementalHostUpgrade) (done func(), after time.Duration) {
 	cluster := client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ClusterName}
 	if attempts.HasEntered(attempt, stepCordon) || !attempt.DeletionTimestamp.IsZero() {
-		return r.limit.Begin(cluster)
+		return r.limit.Begin(cluster, client.ObjectKeyFromObject(attempt))
 	}
-	return r.limit.BeginLast(cluster)
+	return r.limit.BeginLast(cluster, client.ObjectKeyFromObject(attempt))
 }
 
 // reconcile observes the attempt, does what its state asks for, and stores it.

@@ -63,7 +63,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Watches(&infrav1.ElementalCluster{}, handler.EnqueueRequestsFromMapFunc(r.queueOf), builder.WithPredicates(quarantineChanged())).
 		Watches(&infrav1.ElementalClusterUpgrade{}, handler.EnqueueRequestsFromMapFunc(r.queueOfUpgrade), builder.WithPredicates(orderChanged())).
 		Watches(&infrav1.ElementalHostUpgrade{}, handler.EnqueueRequestsFromMapFunc(r.queueBehind), builder.WithPredicates(madeWay()))
-	watching = watching.WatchesRawSource(r.drains.Source())
+	watching = watching.WatchesRawSource(r.drains.Source()).WatchesRawSource(r.limit.Source())
 	if r.Drains != nil {
 		watching = watching.WatchesRawSource(source.Kind(r.Drains, rancher.NewSecret(),
 			handler.TypedEnqueueRequestsFromMapFunc(r.attemptsOfDrain), rancher.Changed()))

@@ -122,7 +122,7 @@ type wantsV1 struct{}
 // NotOptedIn takes all namespaces to have opted in.
 func (wantsV1) NotOptedIn(context.Context, string) (string, error) { return "", nil }
 
-func (wantsV1) Wanted(context.Context, *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
+func (wantsV1) Wanted(context.Context, client.Reader, *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
 	return &hostupgrade.WantedOS{TemplateName: "t1", OSVersionHash: osversion.Hash(image("oci://os:v1"))}, "", nil
 }
 

@@ -34,7 +34,7 @@ func (r *Reconciler) reconcileNode(ctx context.Context, s *scope) (ctrl.Result, 
 	if s.cluster == nil {
 		return ctrl.Result{}, nil
 	}
-	done, after := r.limit.Begin(client.ObjectKeyFromObject(s.cluster))
+	done, after := r.limit.Begin(client.ObjectKeyFromObject(s.cluster), client.ObjectKeyFromObject(s.machine))
 	if done == nil {
 		if !conditions.Has(s.machine, infrav1.ProviderIDReadyCondition) {
 			condition.False(s.machine, infrav1.ProviderIDReadyCondition, infrav1.WorkloadClusterUnreachableReason,

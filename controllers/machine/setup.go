@@ -70,6 +70,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			handler.EnqueueRequestsFromMapFunc(r.pausedToWaiting),
 			pauseChanged()).
 		WatchesRawSource(r.ClusterCache.GetClusterSource(controllerName, r.clusterToMachines)).
+		WatchesRawSource(r.limit.Source()).
 		Build(ctx, r)
 	if err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)

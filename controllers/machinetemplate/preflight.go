@@ -33,7 +33,7 @@ func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate
 	if r.Outlook == nil {
 		return nil
 	}
-	done, _ := r.limit.Begin(client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()})
+	done, _ := r.limit.Begin(client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()}, client.ObjectKeyFromObject(seen.template))
 	if done == nil {
 		why := waitForCluster("%s waits until Cluster %s has been looked at for other templates", owner.Describe(candidate), candidate.ClusterName())
 		why.soon = true

@@ -8,6 +8,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -15,25 +17,26 @@ import (
 
 var _ = Describe("Limit", func() {
 	a, b := client.ObjectKey{Namespace: "n", Name: "a"}, client.ObjectKey{Namespace: "n", Name: "b"}
+	one := client.ObjectKey{Namespace: "n", Name: "one"}
 
 	It("bounds what is at each cluster at a time", func() {
 		const most = 2
 		limit := workload.NewLimit(most, time.Second)
 		ends := []func(){}
 		for range most {
-			done, after := limit.Begin(a)
+			done, after := limit.Begin(a, one)
 			Expect(after).To(BeZero())
 			ends = append(ends, done)
 		}
-		done, after := limit.Begin(a)
+		done, after := limit.Begin(a, one)
 		Expect(done).To(BeNil())
 		Expect(after).To(BeNumerically("~", 1500*time.Millisecond, 500*time.Millisecond))
-		done, after = limit.Begin(b)
+		done, after = limit.Begin(b, one)
 		Expect(after).To(BeZero(), "another cluster")
 		done()
 
 		ends[0]()
-		again, after := limit.Begin(a)
+		again, after := limit.Begin(a, one)
 		Expect(after).To(BeZero())
 		again()
 		ends[1]()
@@ -41,11 +44,11 @@ var _ = Describe("Limit", func() {
 
 	It("leaves one to nodes that are being disrupted", func() {
 		limit := workload.NewLimit(2, time.Second)
-		_, after := limit.BeginLast(a)
+		_, after := limit.BeginLast(a, one)
 		Expect(after).To(BeZero())
-		_, after = limit.BeginLast(a)
+		_, after = limit.BeginLast(a, one)
 		Expect(after).NotTo(BeZero())
-		_, after = limit.Begin(a)
+		_, after = limit.Begin(a, one)
 		Expect(after).To(BeZero())
 	})
 
@@ -53,22 +56,58 @@ var _ = Describe("Limit", func() {
 		const workers = 20
 		limit, taken := workload.LimitFor(workers, time.Second), 0
 		for {
-			if done, _ := limit.Begin(a); done == nil {
+			if done, _ := limit.Begin(a, one); done == nil {
 				break
 			}
 			taken++
 		}
 		Expect(taken).To(Equal(3))
-		_, after := workload.LimitFor(1, time.Second).Begin(a)
+		_, after := workload.LimitFor(1, time.Second).Begin(a, one)
 		Expect(after).To(BeZero(), "the only worker")
 	})
 
 	It("bounds nothing where there is none", func() {
 		var none *workload.Limit
-		for _, begin := range []func(client.ObjectKey) (func(), time.Duration){none.Begin, none.BeginLast} {
-			done, after := begin(a)
+		for _, begin := range []func(client.ObjectKey, client.ObjectKey) (func(), time.Duration){none.Begin, none.BeginLast} {
+			done, after := begin(a, one)
 			Expect(after).To(BeZero())
 			done()
 		}
+	})
+
+	It("wakes who waits when another has ended, in their order, each once", func(ctx SpecContext) {
+		limit := workload.NewLimit(2, time.Second)
+		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+		DeferCleanup(queue.ShutDown)
+		Expect(limit.Source().Start(ctx, queue)).To(Succeed())
+		first, _ := limit.Begin(a, one)
+		second, _ := limit.Begin(a, one)
+		for _, name := range []string{"looks", "drains", "looks"} {
+			begin := limit.Begin
+			if name == "looks" {
+				begin = limit.BeginLast
+			}
+			done, after := begin(a, client.ObjectKey{Namespace: "n", Name: name})
+			Expect(done).To(BeNil())
+			Expect(after).To(BeNumerically(">=", 10*time.Second), "it is woken")
+		}
+		Expect(queue.Len()).To(BeZero())
+
+		first()
+		Expect(queue.Len()).To(Equal(1), "one place is left to nodes that are being disrupted")
+		woken, _ := queue.Get()
+		Expect(woken.Name).To(Equal("drains"))
+		third, after := limit.Begin(a, woken.NamespacedName)
+		Expect(after).To(BeZero())
+
+		second()
+		Expect(queue.Len()).To(BeZero(), "what only looks leaves the other place free")
+		third()
+		Expect(queue.Len()).To(Equal(1))
+		woken, _ = queue.Get()
+		Expect(woken.Name).To(Equal("looks"))
+		done, _ := limit.BeginLast(a, woken.NamespacedName)
+		done()
+		Expect(queue.Len()).To(BeZero())
 	})
 })

@@ -107,9 +107,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func (r *Reconciler) permit(machine *clusterv1.Machine) (done func(), after time.Duration) {
 	cluster := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.ClusterName}
 	if machine.DeletionTimestamp.IsZero() {
-		return r.limit.BeginLast(cluster)
+		return r.limit.BeginLast(cluster, client.ObjectKeyFromObject(machine))
 	}
-	return r.limit.Begin(cluster)
+	return r.limit.Begin(cluster, client.ObjectKeyFromObject(machine))
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, error) {

@@ -41,6 +41,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Watches(&infrav1.ElementalMachine{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &clusterv1.Machine{}),
 			builder.WithPredicates(predicates.Changed(seenOfOwn))).
 		WatchesRawSource(r.Clusters.GetClusterSource(controllerName, r.clusterToMachines)).
+		WatchesRawSource(r.limit.Source()).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("building controller %s: %w", controllerName, err)
