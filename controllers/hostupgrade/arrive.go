@@ -100,7 +100,7 @@ func (r *Reconciler) resumeSlot(ctx context.Context, o *observation) error {
 	if disrupted, err := o.hasDisrupted(ctx); err != nil || !disrupted {
 		return err
 	}
-	if asked := o.host.Spec.Upgrade; asked != nil && asked.Attempt == o.attempt { // or nothing would let the move go again
+	if o.asked() { // or nothing would let the move go again
 		if err := r.blockMove(ctx, o); err != nil {
 			return err
 		}

@@ -40,6 +40,11 @@ func (o *observation) hostReport() infrav1.HostUpgradeStatus {
 	return *o.host.Status.Upgrade
 }
 
+// asked reports whether the host is asked to take part in the attempt.
+func (o *observation) asked() bool {
+	return o.host != nil && o.host.Spec.Upgrade != nil && o.host.Spec.Upgrade.Attempt == o.attempt
+}
+
 // underway reports whether the host has begun what cannot be undone and is not yet through with it.
 func (o *observation) underway() bool {
 	return slices.Contains([]infrav1.HostUpgradePhase{
@@ -86,7 +91,7 @@ func (o *observation) hasStarted() bool { return o.underway() || isHostEnd(o.hos
 
 // labelled reports whether the host carries this attempt and the trigger.
 func (o *observation) labelled() bool {
-	return o.host != nil && o.host.Spec.Upgrade != nil && o.host.Spec.Upgrade.Attempt == o.attempt &&
+	return o.asked() &&
 		o.host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending
 }
 
@@ -154,7 +159,7 @@ func (o *observation) wentUnheard() bool {
 // digest is the one the host was asked for, once it has been told to go, and before that the one that the upgrade of the cluster, or
 // the rollout, is pinned to. It is empty until a host has resolved it.
 func (o *observation) digest() string {
-	if o.triggered() && o.host.Spec.Upgrade != nil && o.host.Spec.Upgrade.Attempt == o.attempt && o.host.Spec.Upgrade.Digest != "" {
+	if o.triggered() && o.asked() && o.host.Spec.Upgrade.Digest != "" {
 		return o.host.Spec.Upgrade.Digest
 	}
 	if o.clusterDigest != "" {

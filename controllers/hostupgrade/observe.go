@@ -256,7 +256,7 @@ func (r *Reconciler) observeClusterDigest(ctx context.Context, o *observation) e
 // observeAttempts lists the other attempts on the host. It lists live: the hook may have made one that
 // the cache has not heard of. None goes before the one that the host takes part in, and older ones are removed at the start.
 func (r *Reconciler) observeAttempts(ctx context.Context, o *observation) error {
-	if o.upgrade.Status.StartedAt != nil && o.host != nil && o.host.Spec.Upgrade != nil && o.host.Spec.Upgrade.Attempt == o.attempt {
+	if o.upgrade.Status.StartedAt != nil && o.asked() {
 		return nil
 	}
 	onHost := &infrav1.ElementalHostUpgradeList{}

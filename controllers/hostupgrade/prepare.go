@@ -33,7 +33,7 @@ const (
 // been triggered, but for those in which others keep the attempt from its slot: see queue. What was listed in the workload
 // cluster may be a few seconds old here: the reconcile that takes the slot, and the one that triggers the host, run the
 // checks once more on what is so then, see checkNow. A host is neither asked nor triggered but for what the owner of its
-// Machine, read live in this reconcile, is known to want, and no host but that of the Machine: whoever can write an attempt
+// Machine, read live directly before, is known to want, and no host but that of the Machine: whoever can write an attempt
 // could choose its OS, or a host that is not drained, otherwise.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
 	if open, err := r.openChain(ctx, o); err != nil || open != "" {
@@ -124,8 +124,13 @@ func blockers(results []infrav1.PreflightResult) []*hold {
 	return holds
 }
 
-// askToPrepare asks the host to take part, and waits for its answer.
+// askToPrepare asks the host to take part, and waits for its answer. What is wanted is read live before the host is first asked.
 func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence.Result, error) {
+	if !o.asked() {
+		if held, err := r.notDesired(ctx, o); err != nil || held != nil {
+			return await(pollCluster, held), err
+		}
+	}
 	if why, err := r.missingRoot(ctx, o); err != nil || why != "" {
 		return await(pollCluster, infrav1.NewHold(infrav1.HoldTrustedRootMissing, "Image/"+o.upgrade.Spec.ImageURI,
 			fmt.Sprintf("ElementalHost %s is not asked for image %s: %s", o.host.Name, o.upgrade.Spec.ImageURI, why))), err

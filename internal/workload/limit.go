@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -22,6 +23,7 @@ import (
 type Limit struct {
 	most  int
 	retry time.Duration
+	clock clock.PassiveClock
 
 	mu sync.Mutex
 	// visits by cluster; none where nothing is at a cluster, or waits for it.
@@ -34,7 +36,7 @@ type Limit struct {
 type visits struct {
 	// active is how many reconciles are at it.
 	active int
-	// waiting are those that may not begin yet, in the order in which they asked.
+	// waiting are those that have not begun: first those that more may be at the cluster for, and then in the order in which they first asked.
 	waiting []visitor
 }
 
@@ -42,26 +44,30 @@ type visits struct {
 type visitor struct {
 	request ctrl.Request
 	most    int
+	// asked is when it last asked.
+	asked time.Time
+	// isWoken says that it was woken since. It keeps its place: another may begin before it is back.
+	isWoken bool
 }
 
 const (
 	// slowClusters is how many workload clusters may be slow to answer at the same time before those of others wait for a worker
 	// of the same controller.
 	slowClusters = 6
-	// forgotten is after how long a request comes again by itself that is to be woken: one that was woken before it may have gone in the meantime, and wakes
-	// no other.
+	// forgotten is after how long a request comes again by itself that is to be woken, and up to twice that: the one that was woken may be gone, and wakes no
+	// other. One that has not asked for twice that is gone.
 	forgotten = 10 * time.Second
 )
 
 // LimitFor returns the Limit of a controller with that many workers. A reconcile that may not begin comes again when another has ended, see Source.
 // Without that it is to come again after retry, which is longer than a reconcile takes at a cluster that is not slow, and up to twice that.
 func LimitFor(workers int, retry time.Duration) *Limit {
-	return NewLimit(max(1, workers/slowClusters), retry)
+	return NewLimit(max(1, workers/slowClusters), retry, clock.RealClock{})
 }
 
 // NewLimit returns a Limit of that many reconciles for each cluster.
-func NewLimit(most int, retry time.Duration) *Limit {
-	return &Limit{most: most, retry: retry, visits: map[client.ObjectKey]*visits{}}
+func NewLimit(most int, retry time.Duration, clock clock.PassiveClock) *Limit {
+	return &Limit{most: most, retry: retry, clock: clock, visits: map[client.ObjectKey]*visits{}}
 }
 
 // Source has the Limit wake the requests of the controller that watches it.
@@ -80,7 +86,7 @@ func (l *Limit) Begin(cluster, object client.ObjectKey) (done func(), after time
 	if l == nil {
 		return func() {}, 0
 	}
-	return l.begin(cluster, visitor{ctrl.Request{NamespacedName: object}, l.most})
+	return l.begin(cluster, visitor{request: ctrl.Request{NamespacedName: object}, most: l.most})
 }
 
 // BeginLast is Begin for what would only look. Where more than one reconcile may be at a cluster, one of them is left to nodes
@@ -89,7 +95,7 @@ func (l *Limit) BeginLast(cluster, object client.ObjectKey) (done func(), after 
 	if l == nil {
 		return func() {}, 0
 	}
-	return l.begin(cluster, visitor{ctrl.Request{NamespacedName: object}, max(1, l.most-1)})
+	return l.begin(cluster, visitor{request: ctrl.Request{NamespacedName: object}, most: max(1, l.most-1)})
 }
 
 func (l *Limit) begin(cluster client.ObjectKey, who visitor) (done func(), after time.Duration) {
@@ -100,40 +106,51 @@ func (l *Limit) begin(cluster client.ObjectKey, who visitor) (done func(), after
 		at = &visits{}
 		l.visits[cluster] = at
 	}
-	place := slices.IndexFunc(at.waiting, func(other visitor) bool { return other.request == who.request })
 	if at.active < who.most {
-		if place >= 0 {
-			at.waiting = slices.Delete(at.waiting, place, place+1)
-		}
+		at.waiting = slices.DeleteFunc(at.waiting, func(other visitor) bool { return other.request == who.request })
 		at.active++
 		return func() { l.end(cluster) }, 0
 	}
 	if l.queue == nil {
 		return nil, wait.Jitter(l.retry, 1)
 	}
-	if place < 0 {
-		at.waiting = append(at.waiting, who)
-	} else {
-		at.waiting[place] = who
-	}
+	who.asked = l.clock.Now()
+	at.wait(who)
 	return nil, wait.Jitter(forgotten, 1)
 }
 
-// end wakes as many as may begin then, and forgets a cluster that nothing is at or waits for.
+// wait keeps the place of one that waits already, unless it may begin with more at the cluster than before, or less.
+func (v *visits) wait(who visitor) {
+	place := slices.IndexFunc(v.waiting, func(other visitor) bool { return other.request == who.request })
+	if place >= 0 && v.waiting[place].most == who.most {
+		v.waiting[place] = who
+		return
+	}
+	if place >= 0 {
+		v.waiting = slices.Delete(v.waiting, place, place+1)
+	}
+	place = slices.IndexFunc(v.waiting, func(other visitor) bool { return other.most < who.most })
+	if place < 0 {
+		place = len(v.waiting)
+	}
+	v.waiting = slices.Insert(v.waiting, place, who)
+}
+
+// end wakes as many as may begin then, and forgets those that are gone, and a cluster that nothing is at or waits for.
 func (l *Limit) end(cluster client.ObjectKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := l.visits[cluster]
+	at, now := l.visits[cluster], l.clock.Now()
 	at.active--
-	woken := 0
-	at.waiting = slices.DeleteFunc(at.waiting, func(who visitor) bool {
-		if at.active+woken >= who.most {
-			return false
+	at.waiting = slices.DeleteFunc(at.waiting, func(who visitor) bool { return now.Sub(who.asked) > 2*forgotten })
+	coming := 0
+	for i := range at.waiting {
+		if who := &at.waiting[i]; !who.isWoken && at.active+coming < who.most {
+			who.isWoken = true
+			l.queue.Add(who.request)
+			coming++
 		}
-		woken++
-		l.queue.Add(who.request)
-		return true
-	})
+	}
 	if at.active == 0 && len(at.waiting) == 0 {
 		delete(l.visits, cluster)
 	}

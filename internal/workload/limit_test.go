@@ -9,6 +9,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,7 +23,7 @@ var _ = Describe("Limit", func() {
 
 	It("bounds what is at each cluster at a time", func() {
 		const most = 2
-		limit := workload.NewLimit(most, time.Second)
+		limit := workload.NewLimit(most, time.Second, clock.RealClock{})
 		ends := []func(){}
 		for range most {
 			done, after := limit.Begin(a, one)
@@ -43,7 +45,7 @@ var _ = Describe("Limit", func() {
 	})
 
 	It("leaves one to nodes that are being disrupted", func() {
-		limit := workload.NewLimit(2, time.Second)
+		limit := workload.NewLimit(2, time.Second, clock.RealClock{})
 		_, after := limit.BeginLast(a, one)
 		Expect(after).To(BeZero())
 		_, after = limit.BeginLast(a, one)
@@ -76,7 +78,7 @@ var _ = Describe("Limit", func() {
 	})
 
 	It("wakes who waits when another has ended, in their order, each once", func(ctx SpecContext) {
-		limit := workload.NewLimit(2, time.Second)
+		limit := workload.NewLimit(2, time.Second, clock.RealClock{})
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 		DeferCleanup(queue.ShutDown)
 		Expect(limit.Source().Start(ctx, queue)).To(Succeed())
@@ -109,5 +111,79 @@ var _ = Describe("Limit", func() {
 		done, _ := limit.BeginLast(a, woken.NamespacedName)
 		done()
 		Expect(queue.Len()).To(BeZero())
+	})
+
+	Context("that wakes", func() {
+		var (
+			queue workqueue.TypedRateLimitingInterface[ctrl.Request]
+			now   *clocktesting.FakeClock
+		)
+		key := func(name string) client.ObjectKey { return client.ObjectKey{Namespace: "n", Name: name} }
+		waking := func(ctx SpecContext, most int) *workload.Limit {
+			now = clocktesting.NewFakeClock(time.Now())
+			limit := workload.NewLimit(most, time.Second, now)
+			queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+			DeferCleanup(queue.ShutDown)
+			Expect(limit.Source().Start(ctx, queue)).To(Succeed())
+			return limit
+		}
+		next := func() string {
+			GinkgoHelper()
+			Expect(queue.Len()).To(Equal(1))
+			woken, _ := queue.Get()
+			queue.Done(woken)
+			return woken.Name
+		}
+		waits := func(done func(), after time.Duration) {
+			GinkgoHelper()
+			Expect(done).To(BeNil())
+			Expect(after).To(BeNumerically(">=", 10*time.Second))
+		}
+
+		It("keeps the place of one that was overtaken", func(ctx SpecContext) {
+			limit := waking(ctx, 1)
+			first, _ := limit.Begin(a, one)
+			waits(limit.Begin(a, key("waits")))
+			waits(limit.Begin(a, key("waits-too")))
+			first()
+			Expect(next()).To(Equal("waits"))
+			overtakes, _ := limit.Begin(a, key("overtakes"))
+			waits(limit.Begin(a, key("waits")))
+			overtakes()
+			Expect(next()).To(Equal("waits"))
+		})
+
+		It("wakes the next one when the one before does not come, and forgets it", func(ctx SpecContext) {
+			limit := waking(ctx, 1)
+			first, _ := limit.Begin(a, one)
+			waits(limit.Begin(a, key("is-gone")))
+			waits(limit.Begin(a, key("waits")))
+			first()
+			Expect(next()).To(Equal("is-gone"))
+			another, _ := limit.Begin(a, one)
+			another()
+			Expect(next()).To(Equal("waits"))
+
+			now.Step(21 * time.Second)
+			another, _ = limit.Begin(a, one)
+			waits(limit.Begin(a, key("is-gone")))
+			now.Step(21 * time.Second)
+			waits(limit.Begin(a, key("waits")))
+			another()
+			Expect(next()).To(Equal("waits"))
+		})
+
+		It("wakes a node that is being disrupted before those that are only looked at", func(ctx SpecContext) {
+			limit := waking(ctx, 2)
+			first, _ := limit.Begin(a, one)
+			second, _ := limit.Begin(a, one)
+			waits(limit.BeginLast(a, key("looks")))
+			waits(limit.BeginLast(a, key("is-cordoned")))
+			waits(limit.Begin(a, key("is-cordoned")))
+			first()
+			Expect(next()).To(Equal("is-cordoned"))
+			second()
+			Expect(next()).To(Equal("looks"))
+		})
 	})
 })
