@@ -41,6 +41,13 @@ type ElementalMachineTemplateStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// holds are what a user has to end before the OS gets to all Machines: what is in the way of the rollout, with the reason of the condition that says
+	// so, and then what holds the upgrades of Machines, each reason once. Empty while the rollout continues.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Holds []UpgradeHold `json:"holds,omitempty"`
+
 	// currentClone is the name of the clone that the template's owners refer to, once its content has
 	// been changed.
 	// +optional
@@ -92,7 +99,7 @@ type TemplateOwner struct {
 // +kubebuilder:printcolumn:name="CloneOf",type="string",JSONPath=".metadata.labels['infrastructure\\.cluster\\.x-k8s\\.io/elemental-source-template']",description="Template to edit instead, if this is a clone that a rollout has made"
 // +kubebuilder:printcolumn:name="Clone",type="string",JSONPath=".status.currentClone",description="Clone that the owners refer to",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
-// +kubebuilder:printcolumn:name="Blocked",type="string",JSONPath=".status.conditions[?(@.type=='RolloutBlocked')].message",description="Why the content cannot be rolled out in place; empty if it can"
+// +kubebuilder:printcolumn:name="Blocked",type="string",JSONPath=".status.holds[0].message",description="What a user has to end before the OS gets to all Machines; empty if nothing"
 type ElementalMachineTemplate struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

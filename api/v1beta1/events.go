@@ -51,6 +51,8 @@ const (
 	EventRolloutStarted = "RolloutStarted"
 	// EventRolloutBlocked (ElementalMachineTemplate): a patched template cannot be rolled out.
 	EventRolloutBlocked = "RolloutBlocked"
+	// EventRolloutHeld (ElementalMachineTemplate): the OS does not get to all Machines until a user ends what the message says.
+	EventRolloutHeld = "RolloutHeld"
 	// EventReferenceReverted (owner): another party reverted the owner to the source template.
 	EventReferenceReverted = "ReferenceReverted"
 	// EventInPlaceRefused (ElementalMachineTemplate, ElementalMachine): a change cannot be made in place.

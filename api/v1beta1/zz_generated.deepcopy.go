@@ -1089,6 +1089,13 @@ func (in *ElementalMachineTemplateStatus) DeepCopyInto(out *ElementalMachineTemp
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Holds != nil {
+		in, out := &in.Holds, &out.Holds
+		*out = make([]UpgradeHold, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.Machines != nil {
 		in, out := &in.Machines, &out.Machines
 		*out = new(int32)

@@ -80,8 +80,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		return ctrl.Result{}, r.unpause(ctx, req.NamespacedName)
 	}
 	before := template.DeepCopy()
+	template.Status.Holds = nil
 	result, err = r.actOn(ctx, template)
 	reportRolledOut(template)
+	if err == nil {
+		r.reportHolds(template, template.Status.Holds, before.Status.Holds, r.Owners.Clock.Now())
+	} else {
+		template.Status.Holds = before.Status.Holds
+	}
 	later, tellErr := r.topologies().Tell(ctx, template)
 	return util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: later}), errors.Join(err, tellErr, r.patchStatus(ctx, before, template))
 }
@@ -125,6 +131,9 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 		return nil, ctrl.Result{}, err
 	}
 	if err := r.countMachines(ctx, seen); err != nil {
+		return nil, ctrl.Result{}, err
+	}
+	if template.Status.Holds, err = r.heldAttempts(ctx, seen); err != nil {
 		return nil, ctrl.Result{}, err
 	}
 	seen.failed = errors.Join(

@@ -36,7 +36,7 @@ func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate
 	done, _ := r.limit.Begin(client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()}, client.ObjectKeyFromObject(seen.template))
 	if done == nil {
 		why := waitForCluster("%s waits until Cluster %s has been looked at for other templates", owner.Describe(candidate), candidate.ClusterName())
-		why.soon = true
+		why.reason, why.soon = infrav1.WaitingForQuietPointReason, true
 		return why
 	}
 	defer done()

@@ -41,9 +41,13 @@ func (r *Reconciler) countMachines(ctx context.Context, seen *observation) error
 	return nil
 }
 
-// viewOf the Cluster of an owner. Its machines, of which there may be thousands, are listed once in a reconcile.
+// viewOf the Cluster of an owner.
 func (r *Reconciler) viewOf(seen *observation, of owner.Owner) *clusterview.View {
-	name := of.ClusterName()
+	return r.viewNamed(seen, of.ClusterName())
+}
+
+// viewNamed is the view of a Cluster. Its machines, of which there may be thousands, are listed once in a reconcile.
+func (r *Reconciler) viewNamed(seen *observation, name string) *clusterview.View {
 	if seen.views == nil {
 		seen.views = map[string]*clusterview.View{}
 	}

@@ -91,10 +91,10 @@ func (r *Reconciler) templatesOfMachine(ctx context.Context, object client.Objec
 	return r.sourceOf(ctx, machine.Namespace, owner.MadeFrom(machine))
 }
 
-// templatesOfAttempt finds the template whose rollout without a reference goes on when an attempt has ended, or waits for a person.
+// templatesOfAttempt finds the template whose rollout without a reference goes on when an attempt has ended, or that reports what a user has to end.
 func (r *Reconciler) templatesOfAttempt(ctx context.Context, object client.Object) []reconcile.Request {
 	attempt, isAttempt := object.(*infrav1.ElementalHostUpgrade)
-	if !isAttempt || !owner.WithoutReference(attempt.Spec.Driver) {
+	if !isAttempt || !owner.WithoutReference(attempt.Spec.Driver) && len(userHolds(attempt)) == 0 {
 		return nil
 	}
 	return r.sourceOf(ctx, attempt.Namespace, attempt.Spec.TemplateName)
@@ -102,7 +102,11 @@ func (r *Reconciler) templatesOfAttempt(ctx context.Context, object client.Objec
 
 func attemptChanged() predicate.Funcs {
 	return afterStart(predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
-		return []any{attempt.PhaseNow(), attempts.WaitsForApproval(attempt), attempt.DeletionTimestamp.IsZero()}
+		held := []infrav1.HoldReason{}
+		for _, hold := range userHolds(attempt) {
+			held = append(held, hold.Reason)
+		}
+		return []any{attempt.PhaseNow(), attempts.WaitsForApproval(attempt), attempt.DeletionTimestamp.IsZero(), held}
 	}))
 }
 
