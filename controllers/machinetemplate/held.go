@@ -26,7 +26,10 @@ const maxHolds = 32
 // passing are the reasons of ReferencesUpdated that end by themselves, or that RolloutBlocked has already.
 var passing = []string{infrav1.WaitingForQuietPointReason, infrav1.ReferencesUpdatedReason, infrav1.BlockedReason}
 
-// heldAttempts are what a user has to end on the attempts for the template and its clones: one hold for each reason, that of the first node by name.
+// silence is how long a host may leave its attempt without an answer before it is reported on the template. A rollout that is under way is looked at more often.
+const silence = time.Minute
+
+// heldAttempts are what a user, or a host, has to end on the attempts for the template and its clones: one hold for each reason, that of the first node by name.
 func (r *Reconciler) heldAttempts(ctx context.Context, seen *observation) ([]infrav1.UpgradeHold, error) {
 	family := sets.New(slices.Collect(maps.Keys(seen.clones))...).Insert(seen.template.Name)
 	held := []infrav1.ElementalHostUpgrade{}
@@ -36,20 +39,23 @@ func (r *Reconciler) heldAttempts(ctx context.Context, seen *observation) ([]inf
 			return nil, err
 		}
 		for i := range unfinished {
-			if family.Has(unfinished[i].Spec.TemplateName) && len(userHolds(&unfinished[i])) > 0 {
+			if family.Has(unfinished[i].Spec.TemplateName) {
 				held = append(held, unfinished[i])
 			}
 		}
 	}
 	slices.SortFunc(held, func(a, b infrav1.ElementalHostUpgrade) int { return cmp.Compare(nodeOf(&a), nodeOf(&b)) })
-	return summedUp(held), nil
+	return summedUp(held, r.Owners.Clock.Now()), nil
 }
 
 // summedUp names, for each reason, the first node and how many others there are.
-func summedUp(held []infrav1.ElementalHostUpgrade) []infrav1.UpgradeHold {
+func summedUp(held []infrav1.ElementalHostUpgrade, now time.Time) []infrav1.UpgradeHold {
 	found, others := []infrav1.UpgradeHold{}, map[infrav1.HoldReason]int{}
 	for i := range held {
-		for _, hold := range userHolds(&held[i]) {
+		for _, hold := range slices.Concat(holdsBy(infrav1.HoldByUser, &held[i]), holdsBy(infrav1.HoldByHost, &held[i])) {
+			if hold.Who == infrav1.HoldByHost && now.Sub(hold.Since.Time) < silence {
+				continue
+			}
 			if slices.ContainsFunc(found, func(known infrav1.UpgradeHold) bool { return known.Reason == hold.Reason }) {
 				others[hold.Reason]++
 				continue
@@ -70,12 +76,12 @@ func nodeOf(attempt *infrav1.ElementalHostUpgrade) string {
 	return cmp.Or(attempt.Status.NodeName, attempt.Spec.HostName)
 }
 
-// userHolds of an attempt are those that a user or the host ends, each reason once.
-func userHolds(attempt *infrav1.ElementalHostUpgrade) []infrav1.UpgradeHold {
+// holdsBy are the holds of an attempt that an actor ends, each reason once.
+func holdsBy(actor infrav1.HoldActor, attempt *infrav1.ElementalHostUpgrade) []infrav1.UpgradeHold {
 	found := []infrav1.UpgradeHold{}
 	for _, hold := range attempt.Status.Holds {
 		isKnown := slices.ContainsFunc(found, func(known infrav1.UpgradeHold) bool { return known.Reason == hold.Reason })
-		if !isKnown && (hold.Who == infrav1.HoldByUser || hold.Who == infrav1.HoldByHost) {
+		if !isKnown && hold.Who == actor {
 			found = append(found, hold)
 		}
 	}

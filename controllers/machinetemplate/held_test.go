@@ -4,6 +4,8 @@
 package machinetemplate_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +35,7 @@ var _ = Describe("What a user has to end on a template", func() {
 			made.Status.Phase, made.Status.NodeName = infrav1.UpgradeProgressing, node
 			for _, reason := range reasons {
 				hold := infrav1.NewHold(reason, "Node/"+node, "because of "+string(reason))
-				hold.Since = metav1.Now()
+				hold.Since = metav1.NewTime(time.Now().Add(-time.Minute))
 				made.Status.Holds = append(made.Status.Holds, *hold)
 			}
 		})
@@ -68,6 +70,8 @@ var _ = Describe("What a user has to end on a template", func() {
 		w.patch(imageB)
 		w.reconcile()
 		clone := w.clones()[0].Name
+		answers := attempt("node-0", clone, infrav1.HoldHostNotReporting)
+		apiserver.ChangeStatus(ctx, c, answers, func() { answers.Status.Holds[0].Since = metav1.Now() })
 		attempt("node-2", clone, infrav1.HoldHostNotReporting, infrav1.HoldNoSlot)
 		attempt("node-1", clone, infrav1.HoldHostNotReporting)
 		attempt("node-3", "t", infrav1.HoldPreflightFailed, infrav1.HoldPreflightFailed)

@@ -94,7 +94,7 @@ func (r *Reconciler) templatesOfMachine(ctx context.Context, object client.Objec
 // templatesOfAttempt finds the template whose rollout without a reference goes on when an attempt has ended, or that reports what a user has to end.
 func (r *Reconciler) templatesOfAttempt(ctx context.Context, object client.Object) []reconcile.Request {
 	attempt, isAttempt := object.(*infrav1.ElementalHostUpgrade)
-	if !isAttempt || !owner.WithoutReference(attempt.Spec.Driver) && len(userHolds(attempt)) == 0 {
+	if !isAttempt || !owner.WithoutReference(attempt.Spec.Driver) && len(holdsBy(infrav1.HoldByUser, attempt)) == 0 {
 		return nil
 	}
 	return r.sourceOf(ctx, attempt.Namespace, attempt.Spec.TemplateName)
@@ -103,7 +103,7 @@ func (r *Reconciler) templatesOfAttempt(ctx context.Context, object client.Objec
 func attemptChanged() predicate.Funcs {
 	return afterStart(predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
 		held := []infrav1.HoldReason{}
-		for _, hold := range userHolds(attempt) {
+		for _, hold := range holdsBy(infrav1.HoldByUser, attempt) {
 			held = append(held, hold.Reason)
 		}
 		return []any{attempt.PhaseNow(), attempts.WaitsForApproval(attempt), attempt.DeletionTimestamp.IsZero(), held}
