@@ -194,6 +194,8 @@ const (
 	BlockedReason              = "Blocked"
 	// PreflightBlockedReason: a preflight check blocks the start of the rollout.
 	PreflightBlockedReason = "PreflightBlocked"
+	// ChangeRefusedReason: the API server refuses to have the owner changed.
+	ChangeRefusedReason = "ChangeRefused"
 
 	// ReferenceRevertedCondition is True if another party has reverted an owner to the template itself after
 	// it had been pointed to a clone.

@@ -41,8 +41,9 @@ type ElementalMachineTemplateStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// holds are what a user has to end before the OS gets to all Machines: what is in the way of the rollout, with the reason of the condition that says
-	// so, and then what holds the upgrades of Machines, each reason once. Empty while the rollout continues.
+	// holds are what keeps the OS from all Machines until a user ends it, or others have not ended for a minute: what is in the way of the rollout, with the
+	// reason of a condition, what owners wait for, and what holds the upgrades of Machines. Each reason is there once, with the first object that has it.
+	// Empty while the rollout continues.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

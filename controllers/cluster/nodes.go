@@ -107,6 +107,9 @@ func attemptOn(ctx context.Context, view *clusterview.View, machine string, onTa
 // The first alone would never be true of a host that was added after the image's tag had moved: the pin is
 // for those whose turn comes in a rollout, and nothing brings a node to another digest of its image.
 func runs(host *infrav1.ElementalHost, wanted desired) bool {
+	if wanted.missing != "" {
+		return false
+	}
 	if wanted.pinned != "" && host.Status.OS.Digest == wanted.pinned {
 		return true
 	}
@@ -118,10 +121,15 @@ type desired struct {
 	os hoststate.Wanted
 	// pinned is the digest that the rollout is pinned to; empty until it is.
 	pinned string
+	// missing is the ElementalMachineTemplate that says which OS is wanted and does not exist; empty if there is none.
+	missing string
 }
 
-// target of nodes whose image is not known is the ManagedOSVersion that has not been looked up.
+// target of nodes whose image is not known is the template that is missing, or the ManagedOSVersion that has not been looked up.
 func (d desired) target() target {
+	if d.missing != "" {
+		return target{image: "ElementalMachineTemplate " + d.missing + ", which does not exist"}
+	}
 	if name := osversion.Unresolved(d.os.Management); name != "" {
 		return target{image: "ManagedOSVersion " + name}
 	}
@@ -140,7 +148,7 @@ func desiredOf(ctx context.Context, view *clusterview.View, made *clusterv1.Mach
 		return desired{}, fmt.Errorf("reading what the owner of Machine %s wants: %w", made.Name, err)
 	}
 	if !found {
-		return desired{os: hoststate.Decode(machine.Spec.OSVersionManagement)}, nil
+		return desired{os: hoststate.Decode(machine.Spec.OSVersionManagement), missing: want.MissingTemplate()}, nil
 	}
 	if want.Next != nil {
 		return desired{os: hoststate.Decode(osversion.OfTemplate(want.Next))}, nil

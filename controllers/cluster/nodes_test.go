@@ -101,6 +101,13 @@ var _ = Describe("The status line of a cluster", func() {
 		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on " + v2Image))
 	})
 
+	It("does not say that all is well where the template is gone that says which OS is wanted", func(ctx SpecContext) {
+		p := makePool(ctx)
+		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:111111111111"))
+		Expect(server.Client.Delete(ctx, ownertest.Template(p.cluster.Namespace, "workers", v1Image))).To(Succeed())
+		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on ElementalMachineTemplate workers, which does not exist"))
+	})
+
 	It("follows a rollout, a roll-back and a drift", func(ctx SpecContext) {
 		p := makePool(ctx)
 		namespace := p.cluster.Namespace

@@ -50,7 +50,7 @@ func checkClone(clone *infrav1.ElementalMachineTemplate, wanted string) (*waitin
 	if err != nil || hash == wanted {
 		return nil, err
 	}
-	return &waiting{reason: infrav1.BlockedReason, message: fmt.Sprintf(
+	return &waiting{reason: infrav1.CloneChangedReason, message: fmt.Sprintf(
 		"ElementalMachineTemplate %s, the clone of this one, was changed: delete it, or change this template instead", clone.Name)}, nil
 }
 

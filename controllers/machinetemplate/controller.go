@@ -66,7 +66,7 @@ type Reconciler struct {
 }
 
 // Reconcile compares the content of a template with what its owners refer to.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	template := &infrav1.ElementalMachineTemplate{}
 	if err := r.Client.Get(ctx, req.NamespacedName, template); apierrors.IsNotFound(err) {
 		return ctrl.Result{}, r.unpause(ctx, req.NamespacedName)
@@ -76,36 +76,36 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	if r.isSomebodyElses(template) {
 		return ctrl.Result{}, nil
 	}
-	if !template.DeletionTimestamp.IsZero() || annotations.HasPaused(template) {
+	if !template.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, r.unpause(ctx, req.NamespacedName)
 	}
 	before := template.DeepCopy()
-	template.Status.Holds = nil
-	result, err = r.actOn(ctx, template)
-	reportRolledOut(template)
-	if err == nil {
-		r.reportHolds(template, template.Status.Holds, before.Status.Holds, r.Owners.Clock.Now())
-	} else {
-		template.Status.Holds = before.Status.Holds
+	if annotations.HasPaused(template) {
+		reportPaused(template, r.Owners.Clock.Now())
+		return ctrl.Result{}, errors.Join(r.unpause(ctx, req.NamespacedName), r.patchStatus(ctx, before, template))
 	}
+	seen, result, err := r.actOn(ctx, template)
+	reportRolledOut(template)
+	heldErr := r.reportHolds(ctx, template, seen)
 	later, tellErr := r.topologies().Tell(ctx, template)
-	return util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: later}), errors.Join(err, tellErr, r.patchStatus(ctx, before, template))
+	return util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: later}), errors.Join(err, heldErr, tellErr, r.patchStatus(ctx, before, template))
 }
 
 // actOn a template: nothing stays paused for it while it is not known what is to be moved, and each owner that cannot be
-// moved is unpaused by itself.
-func (r *Reconciler) actOn(ctx context.Context, template *infrav1.ElementalMachineTemplate) (ctrl.Result, error) {
+// moved is unpaused by itself. What was seen is nil where there was nothing to look at.
+func (r *Reconciler) actOn(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, ctrl.Result, error) {
 	seen, result, err := r.prepare(ctx, template)
 	switch {
 	case err != nil:
-		return ctrl.Result{}, errors.Join(err, r.giveUpPauses(ctx, template))
-	case seen == nil:
-		return result, nil
+		return seen, ctrl.Result{}, errors.Join(err, r.giveUpPauses(ctx, template))
+	case seen == nil || !seen.moves:
+		return seen, result, nil
 	}
-	return r.move(ctx, seen)
+	result, err = r.move(ctx, seen)
+	return seen, result, err
 }
 
-// prepare looks for what the template's OS is, and who is to be pointed to it; nil where nobody is.
+// prepare looks for what the template's OS is, and who is to be pointed to it.
 func (r *Reconciler) prepare(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, ctrl.Result, error) {
 	resolved, err := r.resolve(ctx, template)
 	switch {
@@ -123,7 +123,7 @@ func (r *Reconciler) isSomebodyElses(template *infrav1.ElementalMachineTemplate)
 	return r.WatchFilter != "" && !labels.HasWatchLabel(template, r.WatchFilter)
 }
 
-// reconcile returns the owners that are to be moved, and may be; nil where there are none. What fails for an owner that is not
+// reconcile finds the owners that are to be moved, and whether they may be. What fails for an owner that is not
 // to be moved, or for one of those that are, keeps no other from being moved.
 func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, ctrl.Result, error) {
 	seen, err := r.observe(ctx, template)
@@ -131,10 +131,7 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 		return nil, ctrl.Result{}, err
 	}
 	if err := r.countMachines(ctx, seen); err != nil {
-		return nil, ctrl.Result{}, err
-	}
-	if template.Status.Holds, err = r.heldAttempts(ctx, seen); err != nil {
-		return nil, ctrl.Result{}, err
+		return seen, ctrl.Result{}, err
 	}
 	seen.failed = errors.Join(
 		r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.concerned, seen.at(pending)...),
@@ -143,19 +140,20 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 	r.reportReverted(seen)
 	if len(seen.at(pending)) == 0 {
 		if seen.failed != nil {
-			return nil, ctrl.Result{}, seen.failed
+			return seen, ctrl.Result{}, seen.failed
 		}
 		result, err := r.watchOver(ctx, seen)
-		return nil, result, err
+		return seen, result, err
 	}
 	problems, err := r.provePointing(ctx, seen)
 	if err != nil {
-		return nil, ctrl.Result{}, err
+		return seen, ctrl.Result{}, err
 	}
 	if len(problems) > 0 {
 		r.reportBlocked(template, append(problems, seen.others.problems()...))
-		return nil, ctrl.Result{RequeueAfter: blockedRetry}, r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.concerned)
+		return seen, ctrl.Result{RequeueAfter: blockedRetry}, r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.concerned)
 	}
+	seen.moves = true
 	return seen, ctrl.Result{}, nil
 }
 
@@ -175,6 +173,11 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 			later.RequeueAfter = blockedRetry
 		}
 		return util.LowestNonZeroResult(ctrl.Result{RequeueAfter: again}, later), err
+	}
+	for _, candidate := range under {
+		if _, why, _ := r.clusterOf(ctx, seen, candidate); why != nil {
+			seen.waits = append(seen.waits, *why)
+		}
 	}
 	problems, err := r.prover().Prove(ctx, seen.template.Namespace, ownersOf(under)...)
 	if err != nil {

@@ -9,13 +9,14 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
-var _ = Describe("What a user has to end on a template", func() {
+var _ = Describe("What keeps the OS of a template from all Machines", func() {
 	var w *world
 	BeforeEach(func() {
 		allowInPlaceUpdates()
@@ -41,6 +42,12 @@ var _ = Describe("What a user has to end on a template", func() {
 		})
 		return made
 	}
+	ended := func(attempt *infrav1.ElementalHostUpgrade, phase infrav1.UpgradePhase, message string) {
+		GinkgoHelper()
+		apiserver.ChangeStatus(ctx, c, attempt, func() {
+			attempt.Status.Phase, attempt.Status.Message, attempt.Status.Holds = phase, message, nil
+		})
+	}
 	messages := func() []string {
 		found := []string{}
 		for _, hold := range w.template.Status.Holds {
@@ -54,11 +61,12 @@ var _ = Describe("What a user has to end on a template", func() {
 		w.patch(imageB)
 		w.reconcileOnce()
 		Expect(messages()).To(Equal([]string{"WaitingForCluster: MachineDeployment md is paused, by itself or with Cluster c"}))
-		since := w.template.Status.Holds[0].Since
-		Expect(w.template.Status.Holds[0].Who).To(Equal(infrav1.HoldByUser))
+		held := w.template.Status.Holds[0]
+		Expect(held.Who).To(Equal(infrav1.HoldByUser))
+		Expect(held.Object).To(Equal("MachineDeployment/md"))
 		Expect(w.events.Events).To(Receive(And(HavePrefix("Warning"), ContainSubstring(infrav1.EventRolloutHeld))))
 		w.reconcileOnce()
-		Expect(w.template.Status.Holds[0].Since).To(Equal(since))
+		Expect(w.template.Status.Holds[0].Since).To(Equal(held.Since))
 		Expect(w.events.Events).NotTo(Receive())
 
 		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = nil })
@@ -66,35 +74,103 @@ var _ = Describe("What a user has to end on a template", func() {
 		Expect(w.template.Status.Holds).To(BeEmpty())
 	})
 
+	It("is that its Cluster was paused half-way, once", func() {
+		behind := ownertest.ElementalMachine(w.namespace, "behind", "t", imageA)
+		behind.Labels = map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
+		plane.Create(ctx, behind)
+		w.patch(imageB)
+		w.reconcile()
+		Expect(w.refersTo()).NotTo(Equal("t"))
+		Expect(messages()).To(BeEmpty())
+		attempt("node-1", w.refersTo(), infrav1.HoldClusterPaused)
+		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = new(true) })
+		w.reconcileOnce()
+		Expect(messages()).To(Equal([]string{"WaitingForCluster: MachineDeployment md is paused, by itself or with Cluster c"}))
+	})
+
+	It("is that it is paused itself", func() {
+		apiserver.Change(ctx, c, w.template, func() { w.template.Annotations[clusterv1.PausedAnnotation] = "" })
+		w.patch(imageB)
+		w.reconcileOnce()
+		Expect(messages()).To(Equal([]string{"Paused: ElementalMachineTemplate t is paused: remove its annotation " + clusterv1.PausedAnnotation}))
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionUnknown, clusterv1.PausedReason)
+		version := w.template.ResourceVersion
+		w.reconcileOnce()
+		Expect(w.template.ResourceVersion).To(Equal(version))
+
+		apiserver.Change(ctx, c, w.template, func() { delete(w.template.Annotations, clusterv1.PausedAnnotation) })
+		w.reconcile()
+		Expect(messages()).To(BeEmpty())
+		Expect(w.refersTo()).NotTo(Equal("t"))
+	})
+
 	It("is what holds the attempts for it and its clones, each reason once", func() {
 		w.patch(imageB)
 		w.reconcile()
-		clone := w.clones()[0].Name
-		answers := attempt("node-0", clone, infrav1.HoldHostNotReporting)
-		apiserver.ChangeStatus(ctx, c, answers, func() { answers.Status.Holds[0].Since = metav1.Now() })
-		attempt("node-2", clone, infrav1.HoldHostNotReporting, infrav1.HoldNoSlot)
+		clone := w.refersTo()
+		answers := attempt("node-0", clone, infrav1.HoldHostNotReporting, infrav1.HoldClusterUnreachable)
+		apiserver.ChangeStatus(ctx, c, answers, func() {
+			for i := range answers.Status.Holds {
+				answers.Status.Holds[i].Since = metav1.Now()
+			}
+		})
+		late := attempt("node-2", clone, infrav1.HoldHostNotReporting, infrav1.HoldNoSlot)
+		early := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+		apiserver.ChangeStatus(ctx, c, late, func() { late.Status.Holds[0].Since = early })
 		attempt("node-1", clone, infrav1.HoldHostNotReporting)
 		attempt("node-3", "t", infrav1.HoldPreflightFailed, infrav1.HoldPreflightFailed)
 		attempt("node-4", "another", infrav1.HoldImageQuarantined)
 		attempt("node-5", clone, infrav1.HoldNoSlot, infrav1.HoldSoaking)
+		attempt("node-6", clone, infrav1.HoldClusterUnreachable)
 		w.reconcile()
 		Expect(messages()).To(Equal([]string{
 			"HostNotReporting: Node node-1: because of HostNotReporting (and 1 more)",
 			"PreflightFailed: Node node-3: because of PreflightFailed",
+			"ClusterUnreachable: Node node-6: because of ClusterUnreachable",
 		}))
-		Expect(w.template.Status.Holds[0].Object).To(Equal("Node/node-1"))
+		Expect(w.template.Status.Holds[0]).To(And(HaveField("Object", "Node/node-1"), HaveField("Since", early)))
 	})
 
-	It("is kept through an error, and what an owner's strategy is in the way of is said once", func() {
-		apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil })
+	It("is how the last attempt has ended of a Machine that does not run its OS", func() {
+		w.patch(imageB)
+		w.reconcile()
+		clone := w.refersTo()
+		bad := attempt("m", clone)
+		ended(bad, infrav1.UpgradeRolledBack, "ElementalHost host-m runs its former OS again")
+		gone := attempt("gone", clone)
+		ended(gone, infrav1.UpgradeFailed, "its Machine is gone")
+		w.reconcile()
+		Expect(messages()).To(Equal([]string{
+			"AttemptNotSucceeded: Node m: the upgrade has ended as RolledBack: ElementalHost host-m runs its former OS again"}))
+		Expect(w.template.Status.Holds[0].Object).To(Equal("ElementalHostUpgrade/" + bad.Name))
+
+		ended(bad, infrav1.UpgradeSuperseded, "")
+		w.reconcile()
+		Expect(messages()).To(BeEmpty())
+	})
+
+	It("is what owners wait for, each reason once, and stays where an owner is not looked at", func() {
+		other := ownertest.MachineDeployment(w.namespace, "md-2", "c", "t", 1)
+		apiserver.Change(ctx, c, w.md, func() { w.md.Annotations = map[string]string{clusterv1.PausedAnnotation: "by a user"} })
+		other.Annotations = map[string]string{clusterv1.PausedAnnotation: "by a user"}
+		plane.Create(ctx, other)
 		w.patch(imageB)
 		w.reconcileOnce()
-		Expect(w.template.Status.Holds).To(HaveExactElements(HaveField("Reason", BeEquivalentTo(infrav1.UnsupportedStrategyReason))))
-		Expect(w.events.Events).To(HaveLen(1), "that of the condition")
+		Expect(messages()).To(Equal([]string{"WaitingForCluster: MachineDeployment md is paused, by itself or with Cluster c (and 1 more)"}))
+	})
+
+	It("is said with what could not be read, which is kept as it was", func() {
+		apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil })
+		attempt("node-1", "t", infrav1.HoldPreflightFailed)
+		w.patch(imageB)
+		w.reconcileOnce()
+		Expect(w.template.Status.Holds).To(HaveExactElements(
+			HaveField("Reason", BeEquivalentTo(infrav1.UnsupportedStrategyReason)), HaveField("Reason", infrav1.HoldPreflightFailed)))
+		Expect(w.events.Events).To(HaveLen(2), "that of the condition, and that of the hold")
 		healthy := w.reconciler.Client
 		w.reconciler.Client = unreadable{Client: healthy, kind: &infrav1.ElementalHostUpgrade{}}
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 		Expect(err).To(HaveOccurred())
-		Expect(apiserver.Get(ctx, c, w.template).Status.Holds).To(HaveLen(1))
+		Expect(apiserver.Get(ctx, c, w.template).Status.Holds).To(HaveLen(2))
 	})
 })

@@ -28,6 +28,8 @@ const pointAction = "Point"
 // waiting is why an owner was not moved.
 type waiting struct {
 	reason, message string
+	// object is the owner, as "Kind/name".
+	object string
 	// paused says that the owner is to stay paused meanwhile.
 	paused bool
 	// soon says that it is over within moments.
@@ -54,10 +56,12 @@ func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, 
 	if awaited {
 		for _, candidate := range others {
 			m.add(candidate)(notQuiet(candidate, "waiting for those that are paused for this template"), nil)
+			seen.unlooked = append(seen.unlooked, objectOf(candidate))
 		}
 	} else {
 		r.begin(ctx, seen, m, others)
 	}
+	seen.waits = m.waits
 	r.reportMoving(seen, m.waits, m.moved)
 	return ctrl.Result{RequeueAfter: retryAfter(m.waits)}, errors.Join(m.failed...)
 }
@@ -91,13 +95,21 @@ func (m *moves) add(candidate placed) func(*waiting, error) {
 		switch {
 		case err != nil:
 			err = fmt.Errorf("moving %s: %w", owner.Describe(candidate), err)
-			m.failed, m.waits = append(m.failed, err), append(m.waits, failure(err))
+			why := failure(err)
+			why.object = objectOf(candidate)
+			m.failed, m.waits = append(m.failed, err), append(m.waits, why)
 		case why == nil:
 			m.moved = append(m.moved, owner.Describe(candidate))
 		default:
+			why.object = objectOf(candidate)
 			m.waits = append(m.waits, *why)
 		}
 	}
+}
+
+// objectOf an owner is what a hold names.
+func objectOf(candidate placed) string {
+	return strings.Replace(owner.Describe(candidate), " ", "/", 1)
 }
 
 func partition(candidates []placed, is func(placed) bool) (those, others []placed) {
@@ -187,7 +199,7 @@ func (r *Reconciler) finishMove(ctx context.Context, seen *observation, candidat
 	paused, err := capiworkaround.Pause(ctx, r.Owners, candidate.Owner, seen.template.Name)
 	switch {
 	case apierrors.IsForbidden(err):
-		return notQuiet(candidate, refusal(err)), nil
+		return refused(candidate, err), nil
 	case err != nil:
 		return nil, err
 	case !paused:
@@ -217,20 +229,20 @@ func (r *Reconciler) point(ctx context.Context, seen *observation, candidate pla
 			"Pointed %s to ElementalMachineTemplate %s", owner.Describe(candidate), candidate.clone)
 		return nil, nil
 	case errors.Is(err, owner.ErrReferenceChanged), errors.Is(err, capiworkaround.ErrNotPaused), apierrors.IsConflict(err):
-		return notQuiet(candidate, "somebody else is changing it"), nil
+		return notQuiet(candidate, "another party is changing it"), nil
 	case apierrors.IsForbidden(err):
-		return notQuiet(candidate, refusal(err)), nil
+		return refused(candidate, err), nil
 	}
 	return nil, err
 }
 
-// refusal is what the API server says: whether it was our guard, somebody's policy or a right that is missing, and
-// what to do.
-func refusal(err error) string {
+// refused is what the API server says: whether it was our guard, a policy or a right that is missing, and what to do.
+func refused(candidate placed, err error) *waiting {
+	message := err.Error()
 	if refused := apierrors.APIStatus(nil); errors.As(err, &refused) {
-		return "the change was refused: " + shortened(refused.Status().Message)
+		message = refused.Status().Message
 	}
-	return "the change was refused: " + shortened(err.Error())
+	return &waiting{reason: infrav1.ChangeRefusedReason, message: owner.Describe(candidate) + ": the change was refused: " + shortened(message), soon: true}
 }
 
 func notQuiet(candidate placed, reason string) *waiting {

@@ -59,6 +59,11 @@ type observation struct {
 	views map[string]*clusterview.View
 	// failed is what could not be written, and keeps no owner from being moved.
 	failed error
+	// moves says that owners are to be moved, and nothing stands against it.
+	moves bool
+	// waits are what owners wait for, and unlooked those that were not looked at in this pass, as "Kind/name".
+	waits    []waiting
+	unlooked []string
 }
 
 // at returns the owners at a position.

@@ -79,7 +79,7 @@ var _ = Describe("A template", func() {
 		w.reconciler.Owners.Client = writesBy{Client: c, writer: stranger}
 		w.patch(imageB)
 		w.reconcile()
-		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.ChangeRefusedReason)
 		Expect(w.message(infrav1.ReferencesUpdatedCondition)).To(HavePrefix(`MachineDeployment md: the change was refused: ` +
 			`machinedeployments.cluster.x-k8s.io "md" is forbidden: User "stranger" cannot patch resource "machinedeployments"`))
 		Expect(w.refersTo()).To(Equal("t"))

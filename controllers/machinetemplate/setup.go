@@ -38,6 +38,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachineDeployment), builder.WithPredicates(ownerChanged())).
 		Watches(&infrav1.ElementalMachine{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachine), builder.WithPredicates(machineChanged())).
 		Watches(&infrav1.ElementalHostUpgrade{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfAttempt), builder.WithPredicates(attemptChanged())).
+		Watches(&infrav1.ElementalHostUpgrade{}, predicates.AfterMoment(r.templatesHeld), builder.WithPredicates(heldChanged())).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("setting up the controller of ElementalMachineTemplates: %w", err)
@@ -91,10 +92,10 @@ func (r *Reconciler) templatesOfMachine(ctx context.Context, object client.Objec
 	return r.sourceOf(ctx, machine.Namespace, owner.MadeFrom(machine))
 }
 
-// templatesOfAttempt finds the template whose rollout without a reference goes on when an attempt has ended, or that reports what a user has to end.
+// templatesOfAttempt finds the template whose rollout without a reference goes on when an attempt has ended, or waits for a user.
 func (r *Reconciler) templatesOfAttempt(ctx context.Context, object client.Object) []reconcile.Request {
 	attempt, isAttempt := object.(*infrav1.ElementalHostUpgrade)
-	if !isAttempt || !owner.WithoutReference(attempt.Spec.Driver) && len(holdsBy(infrav1.HoldByUser, attempt)) == 0 {
+	if !isAttempt || !owner.WithoutReference(attempt.Spec.Driver) {
 		return nil
 	}
 	return r.sourceOf(ctx, attempt.Namespace, attempt.Spec.TemplateName)
@@ -102,12 +103,21 @@ func (r *Reconciler) templatesOfAttempt(ctx context.Context, object client.Objec
 
 func attemptChanged() predicate.Funcs {
 	return afterStart(predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
-		held := []infrav1.HoldReason{}
-		for _, hold := range holdsBy(infrav1.HoldByUser, attempt) {
-			held = append(held, hold.Reason)
-		}
-		return []any{attempt.PhaseNow(), attempts.WaitsForApproval(attempt), attempt.DeletionTimestamp.IsZero(), held}
+		return []any{attempt.PhaseNow(), attempts.WaitsForApproval(attempt), attempt.DeletionTimestamp.IsZero()}
 	}))
+}
+
+// templatesHeld finds the template that reports what holds an attempt.
+func (r *Reconciler) templatesHeld(ctx context.Context, object client.Object) []reconcile.Request {
+	attempt, isAttempt := object.(*infrav1.ElementalHostUpgrade)
+	if !isAttempt || len(seenOnTemplate(attempt)) == 0 {
+		return nil
+	}
+	return r.sourceOf(ctx, attempt.Namespace, attempt.Spec.TemplateName)
+}
+
+func heldChanged() predicate.Funcs {
+	return afterStart(predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any { return seenOnTemplate(attempt) }))
 }
 
 // machineChanged passes what decides whether a template is rolled out.

@@ -54,13 +54,22 @@ func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machi
 	if err := reader.Get(ctx, key, template); err != nil {
 		return want, false, existing.UnlessAbsent(err, "reading ElementalMachineTemplate "+key.Name)
 	}
+	want.Template = template
 	if want.isDirect && isOfMachineSet(machine) {
 		if isOfOwner, err := isFamilyOfOwner(ctx, reader, machine, template); err != nil || !isOfOwner {
 			return want, false, err
 		}
 	}
-	want.TemplateName, want.OSVersionManagement, want.Template = template.Name, osversion.OfTemplate(template), template
+	want.TemplateName, want.OSVersionManagement = template.Name, osversion.OfTemplate(template)
 	return want, true, nil
+}
+
+// MissingTemplate is the name of the ElementalMachineTemplate that is wanted and does not exist; empty if it exists, or none is named.
+func (w Want) MissingTemplate() string {
+	if w.Template != nil || !isOurTemplate(w.reference) {
+		return ""
+	}
+	return w.reference.Name
 }
 
 // WantsOSNow is what is wanted of a Machine at this moment, for decisions that a stale read would get wrong: WantsLatestOS, read live.
