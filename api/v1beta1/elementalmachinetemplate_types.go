@@ -49,6 +49,11 @@ type ElementalMachineTemplateStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Holds []UpgradeHold `json:"holds,omitempty"`
 
+	// estimatedCompletionTime is when the last Machine will run the OS, by how long the last upgrades of Machines of the Cluster took. It is absent while none
+	// has been upgraded, while holds is not empty, and when all run it.
+	// +optional
+	EstimatedCompletionTime *metav1.Time `json:"estimatedCompletionTime,omitempty"`
+
 	// currentClone is the name of the clone that the template's owners refer to, once its content has
 	// been changed.
 	// +optional
@@ -97,10 +102,11 @@ type TemplateOwner struct {
 // +kubebuilder:printcolumn:name="Machines",type="integer",JSONPath=".status.machines",description="Machines of the owners"
 // +kubebuilder:printcolumn:name="UpToDate",type="integer",JSONPath=".status.upToDateMachines",description="Machines that run the OS image"
 // +kubebuilder:printcolumn:name="RolledOut",type="string",JSONPath=".status.conditions[?(@.type=='RolledOut')].status",description="Whether all Machines run the OS image"
+// +kubebuilder:printcolumn:name="ETA",type="string",JSONPath=".status.estimatedCompletionTime",description="When the last Machine will run the OS, as far as is known"
 // +kubebuilder:printcolumn:name="CloneOf",type="string",JSONPath=".metadata.labels['infrastructure\\.cluster\\.x-k8s\\.io/elemental-source-template']",description="Template to edit instead, if this is a clone that a rollout has made"
 // +kubebuilder:printcolumn:name="Clone",type="string",JSONPath=".status.currentClone",description="Clone that the owners refer to",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
-// +kubebuilder:printcolumn:name="Blocked",type="string",JSONPath=".status.holds[0].message",description="What a user has to end before the OS gets to all Machines; empty if nothing"
+// +kubebuilder:printcolumn:name="Blocked",type="string",JSONPath=".status.holds[0].message",description="What keeps the OS from all Machines; empty if nothing"
 type ElementalMachineTemplate struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

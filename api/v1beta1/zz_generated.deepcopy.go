@@ -1096,6 +1096,10 @@ func (in *ElementalMachineTemplateStatus) DeepCopyInto(out *ElementalMachineTemp
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.EstimatedCompletionTime != nil {
+		in, out := &in.EstimatedCompletionTime, &out.EstimatedCompletionTime
+		*out = (*in).DeepCopy()
+	}
 	if in.Machines != nil {
 		in, out := &in.Machines, &out.Machines
 		*out = new(int32)

@@ -71,7 +71,10 @@ func setUp(ctx context.Context, mgr ctrl.Manager, tlsOptions []func(*tls.Config)
 	}
 	owners := &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
 	// One for all: it remembers what clusters do not have.
-	ahead := &outlook.Viewer{Client: mgr.GetClient(), Workload: workload.NewConnector(workloads, mgr.GetClient(), residents()...), Now: clock.RealClock{}.Now}
+	ahead := &outlook.Viewer{
+		Client: mgr.GetClient(), Workload: workload.NewConnector(workloads, mgr.GetClient(), residents()...),
+		Namespaces: &inplace.Prover{Live: mgr.GetAPIReader(), Owners: owners}, Now: clock.RealClock{}.Now,
+	}
 	for _, add := range []func() error{
 		func() error { return addControllers(ctx, mgr, workloads, kubeconfigs, drains, owners, ahead, o) },
 		func() error { return addWebhooks(mgr, owners, ahead) },

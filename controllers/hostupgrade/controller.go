@@ -130,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // look whether they may.
 func (r *Reconciler) permit(attempt *infrav1.ElementalHostUpgrade) (done func(), after time.Duration) {
 	cluster := client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ClusterName}
-	if attempts.HasEntered(attempt, stepCordon) || !attempt.DeletionTimestamp.IsZero() {
+	if attempts.HasEntered(attempt, stepCordon) && !isEnded(attempt.Status.Phase) || !attempt.DeletionTimestamp.IsZero() {
 		return r.limit.Begin(cluster, client.ObjectKeyFromObject(attempt))
 	}
 	return r.limit.BeginLast(cluster, client.ObjectKeyFromObject(attempt))

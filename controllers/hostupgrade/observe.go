@@ -28,6 +28,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
+// cacheTimeout is how long a cache may take that has not read a kind yet. What it has not is read live.
+const cacheTimeout = 5 * time.Second
+
 // WantedOS is what the owner of a Machine (its MachineDeployment or control plane) wants by now.
 type WantedOS struct {
 	// TemplateName is the ElementalMachineTemplate that the owner refers to.
@@ -161,15 +164,17 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 	return r.observeRequested(ctx, o)
 }
 
-// observeWanted reads what the owner of the Machine wants: live for an attempt that has its slot, and from the cache for one that waits. What would end
-// that one, or holds it already, is read live: a new attempt would take what the owner wanted before for a change of mind. So is what it is given a slot for,
-// see notDesired.
+// observeWanted reads what the owner of the Machine wants: live for an attempt that has its slot, or may resume it, and from the cache for one that waits.
+// What would end that one, or holds it already, is read live: a new attempt would take what the owner wanted before for a change of mind. So is what it is
+// given a slot for, see notDesired.
 func (r *Reconciler) observeWanted(ctx context.Context, o *observation) {
-	if o.admitted() || o.triggered() {
+	if o.admitted() || o.triggered() || o.upgrade.Status.StartedAt == nil {
 		r.readWantedFrom(ctx, o, r.APIReader)
 		return
 	}
-	r.readWantedFrom(ctx, o, r.Client)
+	cached, cancel := context.WithTimeout(ctx, cacheTimeout)
+	defer cancel()
+	r.readWantedFrom(cached, o, r.Client)
 	isHeld := slices.ContainsFunc(o.upgrade.Status.Holds, func(held infrav1.UpgradeHold) bool { return held.Reason == infrav1.HoldNoLongerDesired })
 	if o.wanted == nil || o.superseded() || isHeld {
 		r.readWantedFrom(ctx, o, r.APIReader)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -124,9 +125,9 @@ func blockers(results []infrav1.PreflightResult) []*hold {
 	return holds
 }
 
-// askToPrepare asks the host to take part, and waits for its answer. What is wanted is read live before the host is first asked.
+// askToPrepare asks the host to take part, and waits for its answer. What is wanted is read live before the host is asked for something new.
 func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence.Result, error) {
-	if !o.asked() {
+	if !equality.Semantic.DeepEqual(o.host.Spec.Upgrade, o.request()) {
 		if held, err := r.notDesired(ctx, o); err != nil || held != nil {
 			return await(pollCluster, held), err
 		}

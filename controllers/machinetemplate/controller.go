@@ -22,6 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -63,6 +64,8 @@ type Reconciler struct {
 
 	// limit keeps the templates of one workload cluster from taking all workers.
 	limit *workload.Limit
+	// waited is since when owners wait for what others end.
+	waited observed.Changes
 }
 
 // Reconcile compares the content of a template with what its owners refer to.
@@ -86,9 +89,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	seen, result, err := r.actOn(ctx, template)
 	reportRolledOut(template)
-	heldErr := r.reportHolds(ctx, template, seen)
+	err = errors.Join(err, r.reportHolds(ctx, template, seen, err), r.reportEstimate(ctx, template, seen))
 	later, tellErr := r.topologies().Tell(ctx, template)
-	return util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: later}), errors.Join(err, heldErr, tellErr, r.patchStatus(ctx, before, template))
+	return util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: later}), errors.Join(err, tellErr, r.patchStatus(ctx, before, template))
 }
 
 // actOn a template: nothing stays paused for it while it is not known what is to be moved, and each owner that cannot be
@@ -174,8 +177,10 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 		}
 		return util.LowestNonZeroResult(ctrl.Result{RequeueAfter: again}, later), err
 	}
+	seen.under = under
 	for _, candidate := range under {
 		if _, why, _ := r.clusterOf(ctx, seen, candidate); why != nil {
+			why.object = objectOf(candidate)
 			seen.waits = append(seen.waits, *why)
 		}
 	}

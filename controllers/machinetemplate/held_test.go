@@ -9,7 +9,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
@@ -172,5 +176,118 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 		Expect(err).To(HaveOccurred())
 		Expect(apiserver.Get(ctx, c, w.template).Status.Holds).To(HaveLen(2))
+	})
+
+	It("is a slot that an attempt for another template does not give back", func() {
+		w.patch(imageB)
+		w.reconcile()
+		attempt("node-1", w.refersTo(), infrav1.HoldNoSlot)
+		stuck := attempt("node-2", "another", infrav1.HoldStepOverdue)
+		w.reconcile()
+		Expect(messages()).To(BeEmpty(), "it has no slot")
+		apiserver.ChangeStatus(ctx, c, stuck, func() { stuck.Status.Steps = []infrav1.UpgradeStepStatus{{Name: "Cordon", StartedAt: metav1.Now()}} })
+		w.reconcile()
+		Expect(messages()).To(Equal([]string{"StepOverdue: Node node-2: because of StepOverdue"}))
+	})
+
+	It("is a host that has left its OS", func() {
+		w.patch(imageB)
+		w.reconcile()
+		left := ownertest.ElementalMachine(w.namespace, "left", w.refersTo(), imageB)
+		left.Labels = map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
+		plane.Create(ctx, left)
+		apiserver.ChangeStatus(ctx, c, left, func() {
+			conditions.Set(left, metav1.Condition{Type: infrav1.OSDriftedCondition, Status: metav1.ConditionTrue, Reason: infrav1.HostFellBackReason, Message: "runs another"})
+		})
+		w.reconcile()
+		Expect(messages()).To(Equal([]string{"OSDrifted: ElementalMachine left: runs another"}))
+	})
+
+	It("is that no upgrade begins, once that has lasted", func() {
+		now := clocktesting.NewFakePassiveClock(time.Now())
+		w.reconciler.Owners.Clock = now
+		behind := ownertest.ElementalMachine(w.namespace, "behind", "t", imageA)
+		behind.Labels = map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
+		plane.Create(ctx, behind)
+		w.patch(imageB)
+		w.reconcile()
+		w.reconcile()
+		Expect(messages()).To(BeEmpty())
+		now.SetTime(now.Now().Add(time.Minute))
+		w.reconcile()
+		Expect(messages()).To(HaveExactElements(HavePrefix("MachinesNotUpToDate: MachineDeployment md: no upgrade of a Machine has begun for a minute")))
+		Expect(w.template.Status.Holds[0].Who).To(Equal(infrav1.HoldByCluster))
+		attempt("behind", w.refersTo())
+		w.reconcile()
+		Expect(messages()).To(BeEmpty())
+	})
+
+	It("stays the same from one try of a change that is refused to the next", func() {
+		config := rest.CopyConfig(plane.Config)
+		config.Impersonate = rest.ImpersonationConfig{UserName: "stranger"}
+		stranger, err := client.New(config, client.Options{Scheme: plane.Scheme})
+		Expect(err).NotTo(HaveOccurred())
+		w.reconciler.Owners.Client = writesBy{Client: c, writer: stranger}
+		w.patch(imageB)
+		w.reconcile()
+		Expect(messages()).To(HaveExactElements(HavePrefix("ChangeRefused: MachineDeployment md: the change was refused: ")))
+		since := w.template.Status.Holds[0].Since
+		apiserver.ChangeStatus(ctx, c, w.md, func() { w.md.Status.ObservedGeneration = 0 })
+		w.reconcileOnce()
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
+		Expect(w.template.Status.Holds).To(HaveExactElements(And(HaveField("Reason", BeEquivalentTo(infrav1.ChangeRefusedReason)), HaveField("Since", since))))
+	})
+
+	It("is not what has lasted for a moment, where others end it", func() {
+		now := clocktesting.NewFakePassiveClock(time.Now())
+		w.reconciler.Owners.Clock = now
+		apiserver.ChangeStatus(ctx, c, w.md, func() { w.md.Status.ObservedGeneration = 0 })
+		w.patch(imageB)
+		w.reconcileOnce()
+		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
+		Expect(messages()).To(BeEmpty())
+		now.SetTime(now.Now().Add(time.Minute))
+		w.reconcileOnce()
+		Expect(messages()).To(HaveExactElements(HavePrefix("WaitingForQuietPoint: MachineDeployment md: ")))
+	})
+
+	It("has an estimate by how long upgrades took, unless something is in the way", func() {
+		now := clocktesting.NewFakePassiveClock(time.Now())
+		w.reconciler.Owners.Clock = now
+		w.patch(imageB)
+		w.reconcile()
+		for _, name := range []string{"one", "two", "three"} {
+			machine := ownertest.ElementalMachine(w.namespace, name, "t", imageA)
+			machine.Labels = map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
+			plane.Create(ctx, machine)
+		}
+		w.reconcile()
+		Expect(w.template.Status.EstimatedCompletionTime).To(BeNil(), "none was upgraded yet")
+		past := attempt("one", "t")
+		end := metav1.Now()
+		apiserver.ChangeStatus(ctx, c, past, func() {
+			began := metav1.NewTime(end.Add(-4 * time.Minute))
+			past.Status.Phase, past.Status.StartedAt, past.Status.FinishedAt = infrav1.UpgradeSucceeded, &began, &end
+			for _, step := range []string{"Cordon", "Reboot", "Assess"} {
+				past.Status.Steps = append(past.Status.Steps, infrav1.UpgradeStepStatus{Name: step, StartedAt: began, FinishedAt: &end})
+			}
+		})
+		w.reconcile()
+		first := w.template.Status.EstimatedCompletionTime
+		Expect(first.Time).To(BeTemporally("~", now.Now().Add(4*time.Minute), 2*time.Second), "7 at a time")
+		now.SetTime(now.Now().Add(3 * time.Minute))
+		waiting := attempt("two", w.refersTo())
+		w.reconcile()
+		Expect(w.template.Status.EstimatedCompletionTime).To(Equal(first))
+		now.SetTime(now.Now().Add(3 * time.Minute))
+		w.reconcile()
+		Expect(w.template.Status.EstimatedCompletionTime.Time).To(BeTemporally("~", now.Now().Add(4*time.Minute), 2*time.Second))
+		apiserver.ChangeStatus(ctx, c, waiting, func() {
+			hold := infrav1.NewHold(infrav1.HoldPreflightFailed, "Node/two", "is wrong")
+			hold.Since = metav1.Now()
+			waiting.Status.Holds = []infrav1.UpgradeHold{*hold}
+		})
+		w.reconcile()
+		Expect(w.template.Status.EstimatedCompletionTime).To(BeNil())
 	})
 })

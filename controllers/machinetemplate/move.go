@@ -34,6 +34,10 @@ type waiting struct {
 	paused bool
 	// soon says that it is over within moments.
 	soon bool
+	// byOthers says that no user has to end it, unless it lasts.
+	byOthers bool
+	// unlooked says that the owner was not looked at in this pass.
+	unlooked bool
 }
 
 // move points every pending owner to its clone that can be pointed now. What fails for one does not keep the others, and is
@@ -55,8 +59,9 @@ func (r *Reconciler) move(ctx context.Context, seen *observation) (ctrl.Result, 
 	}
 	if awaited {
 		for _, candidate := range others {
-			m.add(candidate)(notQuiet(candidate, "waiting for those that are paused for this template"), nil)
-			seen.unlooked = append(seen.unlooked, objectOf(candidate))
+			why := notQuiet(candidate, "waiting for those that are paused for this template")
+			why.unlooked = true
+			m.add(candidate)(why, nil)
 		}
 	} else {
 		r.begin(ctx, seen, m, others)
@@ -96,7 +101,7 @@ func (m *moves) add(candidate placed) func(*waiting, error) {
 		case err != nil:
 			err = fmt.Errorf("moving %s: %w", owner.Describe(candidate), err)
 			why := failure(err)
-			why.object = objectOf(candidate)
+			why.object, why.byOthers = objectOf(candidate), isConflict(err)
 			m.failed, m.waits = append(m.failed, err), append(m.waits, why)
 		case why == nil:
 			m.moved = append(m.moved, owner.Describe(candidate))
@@ -198,7 +203,7 @@ func (r *Reconciler) finishMove(ctx context.Context, seen *observation, candidat
 	}
 	paused, err := capiworkaround.Pause(ctx, r.Owners, candidate.Owner, seen.template.Name)
 	switch {
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		return refused(candidate, err), nil
 	case err != nil:
 		return nil, err
@@ -230,7 +235,7 @@ func (r *Reconciler) point(ctx context.Context, seen *observation, candidate pla
 		return nil, nil
 	case errors.Is(err, owner.ErrReferenceChanged), errors.Is(err, capiworkaround.ErrNotPaused), apierrors.IsConflict(err):
 		return notQuiet(candidate, "another party is changing it"), nil
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		return refused(candidate, err), nil
 	}
 	return nil, err

@@ -57,13 +57,16 @@ type observation struct {
 	others others
 	// views of the Clusters of owners, by name; see viewOf.
 	views map[string]*clusterview.View
+	// left are the Machines that do not run the OS, by Cluster.
+	left map[string]left
 	// failed is what could not be written, and keeps no owner from being moved.
 	failed error
 	// moves says that owners are to be moved, and nothing stands against it.
 	moves bool
-	// waits are what owners wait for, and unlooked those that were not looked at in this pass, as "Kind/name".
-	waits    []waiting
-	unlooked []string
+	// waits are what owners wait for.
+	waits []waiting
+	// under are the owners whose rollout has not ended, where none is to be moved.
+	under []placed
 }
 
 // at returns the owners at a position.

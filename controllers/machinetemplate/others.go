@@ -26,12 +26,14 @@ type others struct {
 	behind      map[string]bool
 	// all Machines but those of owners that are rolled out by a reference, and those of them that run the OS of the template.
 	all, upToDate int32
+	// left are how many of them do not, by Cluster.
+	left map[string]int
 	// result of the pass over those that are upgraded without a reference.
 	result direct.Result
 }
 
 func newOthers() others {
-	return others{drivers: map[string]infrav1.UpgradeDriver{}, unsupported: map[string]string{}, behind: map[string]bool{}}
+	return others{drivers: map[string]infrav1.UpgradeDriver{}, unsupported: map[string]string{}, behind: map[string]bool{}, left: map[string]int{}}
 }
 
 // add a Machine, by the driver of its owner.
@@ -56,6 +58,8 @@ func (o *others) add(machine direct.Candidate, isBehind bool) {
 	o.all++
 	if !isBehind && clusterview.RunsItsOS(machine.Elemental) {
 		o.upToDate++
+	} else {
+		o.left[machine.Machine.Machine.Spec.ClusterName]++
 	}
 }
 

@@ -36,17 +36,19 @@ func (r *Reconciler) preflight(ctx context.Context, seen *observation, candidate
 	done, _ := r.limit.Begin(client.ObjectKey{Namespace: seen.template.Namespace, Name: candidate.ClusterName()}, client.ObjectKeyFromObject(seen.template))
 	if done == nil {
 		why := waitForCluster("%s waits until Cluster %s has been looked at for other templates", owner.Describe(candidate), candidate.ClusterName())
-		why.reason, why.soon = infrav1.WaitingForQuietPointReason, true
+		why.reason, why.soon, why.unlooked = infrav1.WaitingForQuietPointReason, true, true
 		return why
 	}
 	defer done()
 	ahead, err := r.Outlook.OfOwner(ctx, candidate.Owner, seen.template.Spec.Template.Spec.OSVersionManagement, aged, seen.template)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to look at the Cluster of an owner, trying again", "owner", klog.KObj(candidate.Object()))
+		why := waitForCluster("%s waits until Cluster %s can be looked at, see the log of the manager", owner.Describe(candidate), candidate.ClusterName())
 		if workload.IsFailure(err) {
-			return waitForCluster("%s waits: %s", owner.Describe(candidate), workload.Unreached(candidate.ClusterName(), err))
+			why = waitForCluster("%s waits: %s", owner.Describe(candidate), workload.Unreached(candidate.ClusterName(), err))
 		}
-		return waitForCluster("%s waits until Cluster %s can be looked at, see the log of the manager", owner.Describe(candidate), candidate.ClusterName())
+		why.byOthers = true
+		return why
 	}
 	if ahead == nil || ahead.UnderWay {
 		return nil

@@ -25,15 +25,24 @@ import (
 // not refer to the template's content yet does not.
 func (r *Reconciler) countMachines(ctx context.Context, seen *observation) error {
 	var upToDate, all int32
+	seen.left = map[string]left{}
 	for _, candidate := range seen.owners {
 		running, made, err := r.viewOf(seen, candidate).UpToDate(ctx, candidate)
 		if err != nil {
 			return err
 		}
-		all += made
-		if candidate.position == current {
-			upToDate += running
+		if candidate.position != current {
+			running = 0
 		}
+		all, upToDate = all+made, upToDate+running
+		of := seen.left[candidate.ClusterName()]
+		of.byOwner += int(made - running)
+		seen.left[candidate.ClusterName()] = of
+	}
+	for cluster, count := range seen.others.left {
+		of := seen.left[cluster]
+		of.direct += count
+		seen.left[cluster] = of
 	}
 	all, upToDate = all+seen.others.all, upToDate+seen.others.upToDate
 	seen.template.Status.Owners = reportedOwners(seen)

@@ -49,6 +49,26 @@ func Outage(among []infrav1.ElementalHostUpgrade) time.Duration {
 	return outageOf(last)
 }
 
+// Disruption is how long the node of the newest of some attempts took from its slot to its end, for those that succeeded within their time-outs; zero if
+// there is none.
+func Disruption(among []infrav1.ElementalHostUpgrade) time.Duration {
+	last := NewestWhere(among, func(upgrade *infrav1.ElementalHostUpgrade) bool {
+		return Outage([]infrav1.ElementalHostUpgrade{*upgrade}) > 0 && disruptionOf(upgrade) > 0
+	})
+	if last == nil {
+		return 0
+	}
+	return disruptionOf(last)
+}
+
+func disruptionOf(upgrade *infrav1.ElementalHostUpgrade) time.Duration {
+	cordoned := step(upgrade, StepCordon)
+	if cordoned == nil || upgrade.Status.FinishedAt == nil || upgrade.Status.Phase != infrav1.UpgradeSucceeded {
+		return 0
+	}
+	return upgrade.Status.FinishedAt.Sub(cordoned.StartedAt.Time)
+}
+
 // outageOf an attempt; zero if it has not come that far.
 func outageOf(upgrade *infrav1.ElementalHostUpgrade) time.Duration {
 	triggered, assessed := step(upgrade, StepReboot), step(upgrade, StepAssess)

@@ -53,11 +53,11 @@ func (s *Snapshot) outage(subject *Subject) string {
 	if took <= 0 {
 		return "for how long is not known yet"
 	}
-	return "about " + inWords(took) + ", as in its last upgrade"
+	return "about " + InWords(took) + ", as in its last upgrade"
 }
 
-// inWords rounds a duration to minutes or, below one, to seconds.
-func inWords(took time.Duration) string {
+// InWords rounds a duration to minutes or, below one, to seconds.
+func InWords(took time.Duration) string {
 	count, unit := took.Round(time.Second)/time.Second, "second"
 	if took.Round(time.Second) >= time.Minute {
 		count, unit = took.Round(time.Minute)/time.Minute, "minute"

@@ -11,8 +11,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-var _ = DescribeTable("inWords", func(took time.Duration, expected string) {
-	Expect(inWords(took)).To(Equal(expected))
+var _ = DescribeTable("InWords", func(took time.Duration, expected string) {
+	Expect(InWords(took)).To(Equal(expected))
 },
 	Entry(nil, time.Second, "1 second"),
 	Entry(nil, 1600*time.Millisecond, "2 seconds"),

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ type Limit struct {
 type visits struct {
 	// active is how many reconciles are at it.
 	active int
-	// waiting are those that have not begun: first those that more may be at the cluster for, and then in the order in which they first asked.
+	// waiting are those that have not begun: first those of nodes that are being disrupted or deleted, and then in the order in which they first asked.
 	waiting []visitor
 }
 
@@ -44,6 +45,8 @@ type visits struct {
 type visitor struct {
 	request ctrl.Request
 	most    int
+	// isLast says that it would only look.
+	isLast bool
 	// asked is when it last asked.
 	asked time.Time
 	// isWoken says that it was woken since. It keeps its place: another may begin before it is back.
@@ -55,8 +58,10 @@ const (
 	// of the same controller.
 	slowClusters = 6
 	// forgotten is after how long a request comes again by itself that is to be woken, and up to twice that: the one that was woken may be gone, and wakes no
-	// other. One that has not asked for twice that is gone.
+	// other.
 	forgotten = 10 * time.Second
+	// gone is after how long one that has not asked again is gone.
+	gone = 3 * forgotten
 )
 
 // LimitFor returns the Limit of a controller with that many workers. A reconcile that may not begin comes again when another has ended, see Source.
@@ -95,7 +100,7 @@ func (l *Limit) BeginLast(cluster, object client.ObjectKey) (done func(), after 
 	if l == nil {
 		return func() {}, 0
 	}
-	return l.begin(cluster, visitor{request: ctrl.Request{NamespacedName: object}, most: max(1, l.most-1)})
+	return l.begin(cluster, visitor{request: ctrl.Request{NamespacedName: object}, most: max(1, l.most-1), isLast: true})
 }
 
 func (l *Limit) begin(cluster client.ObjectKey, who visitor) (done func(), after time.Duration) {
@@ -119,30 +124,30 @@ func (l *Limit) begin(cluster client.ObjectKey, who visitor) (done func(), after
 	return nil, wait.Jitter(forgotten, 1)
 }
 
-// wait keeps the place of one that waits already, unless it may begin with more at the cluster than before, or less.
+// wait keeps the place of one that waits already, unless it has come to be disrupted or deleted, or is not any more.
 func (v *visits) wait(who visitor) {
 	place := slices.IndexFunc(v.waiting, func(other visitor) bool { return other.request == who.request })
-	if place >= 0 && v.waiting[place].most == who.most {
+	if place >= 0 && v.waiting[place].isLast == who.isLast {
 		v.waiting[place] = who
 		return
 	}
 	if place >= 0 {
 		v.waiting = slices.Delete(v.waiting, place, place+1)
 	}
-	place = slices.IndexFunc(v.waiting, func(other visitor) bool { return other.most < who.most })
+	place = slices.IndexFunc(v.waiting, func(other visitor) bool { return other.isLast && !who.isLast })
 	if place < 0 {
 		place = len(v.waiting)
 	}
 	v.waiting = slices.Insert(v.waiting, place, who)
 }
 
-// end wakes as many as may begin then, and forgets those that are gone, and a cluster that nothing is at or waits for.
+// end wakes as many as may begin then, and forgets those that are gone, and clusters that nothing is at or waits for.
 func (l *Limit) end(cluster client.ObjectKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at, now := l.visits[cluster], l.clock.Now()
+	at := l.visits[cluster]
 	at.active--
-	at.waiting = slices.DeleteFunc(at.waiting, func(who visitor) bool { return now.Sub(who.asked) > 2*forgotten })
+	l.forget(l.clock.Now())
 	coming := 0
 	for i := range at.waiting {
 		if who := &at.waiting[i]; !who.isWoken && at.active+coming < who.most {
@@ -151,7 +156,11 @@ func (l *Limit) end(cluster client.ObjectKey) {
 			coming++
 		}
 	}
-	if at.active == 0 && len(at.waiting) == 0 {
-		delete(l.visits, cluster)
-	}
+}
+
+func (l *Limit) forget(now time.Time) {
+	maps.DeleteFunc(l.visits, func(_ client.ObjectKey, at *visits) bool {
+		at.waiting = slices.DeleteFunc(at.waiting, func(who visitor) bool { return now.Sub(who.asked) > gone })
+		return at.active == 0 && len(at.waiting) == 0
+	})
 }

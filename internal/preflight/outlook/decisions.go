@@ -4,41 +4,10 @@
 package outlook
 
 import (
-	"context"
-	"fmt"
 	"strings"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
-
-// Foresee adds what would become of the virtual machines of each node if it went down now. Nodes that go later may have
-// others by then.
-func (v *Viewer) Foresee(ctx context.Context, seen *Outlook) error {
-	if seen.Unreachable || len(seen.Subjects) == 0 {
-		return nil
-	}
-	live, err := v.Workload.Connect(ctx, client.ObjectKeyFromObject(seen.Cluster))
-	if err != nil {
-		return fmt.Errorf("looking for the virtual machines of Cluster %s: %w", seen.Cluster.Name, err)
-	}
-	nodes := make([]string, 0, len(seen.Subjects))
-	for _, subject := range seen.Subjects {
-		nodes = append(nodes, subject.Node.Name)
-	}
-	seen.Decisions = map[string][]infrav1.VirtualMachineStatus{}
-	for _, resident := range live.Residents() {
-		foreseen, err := resident.Foresee(ctx, live, nodes, seen.Options.VMPolicy)
-		if err != nil {
-			return err
-		}
-		for node, decisions := range foreseen {
-			seen.Decisions[node] = append(seen.Decisions[node], decisions...)
-		}
-	}
-	return nil
-}
 
 // verbs say a decision in words.
 var verbs = map[infrav1.VMDecision]string{

@@ -41,6 +41,14 @@ type Outlook struct {
 	UnderWay bool
 	// Unreachable says that the workload cluster does not answer, so that nothing is known of it.
 	Unreachable bool
+
+	elemental *infrav1.ElementalCluster
+	// strangers are names in pauseNodes that no Node of the cluster has.
+	strangers []string
+	// What Foresee adds: what is waited for besides the checks, what does not block, what nodes do by their names, and how long one took in its last upgrade.
+	waits, beware []string
+	doing         map[string]string
+	took          time.Duration
 }
 
 // Blockers are the results that block.
@@ -54,6 +62,8 @@ type Viewer struct {
 	Client client.Reader
 	// Workload opens workload clusters.
 	Workload workload.Connector
+	// Namespaces says which have opted in to upgrades in place. Default: all have.
+	Namespaces Namespaces
 	// Now is the time.
 	Now func() time.Time
 
@@ -110,7 +120,7 @@ func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clustervi
 	if err != nil || elemental == nil {
 		return nil, err
 	}
-	seen.Options = elemental.Spec.NodeUpgradeOption.WithDefaults()
+	seen.elemental, seen.Options = elemental, elemental.Spec.NodeUpgradeOption.WithDefaults()
 	snapshot, err := v.snapshot(ctx, preflight.Sources{
 		View: view, Cluster: seen.Cluster, ElementalCluster: elemental, Now: v.Now(), MaxAge: maxAge,
 	})
@@ -127,6 +137,7 @@ func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clustervi
 		}
 	}
 	slices.SortStableFunc(seen.Subjects, inOrder)
+	seen.strangers = strangers(seen.Options.Strategy, snapshot.Nodes)
 	elementals, err := elementalMachines(ctx, view)
 	if err != nil {
 		return nil, err

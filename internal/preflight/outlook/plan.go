@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -38,17 +39,32 @@ func inOrder(a, b *preflight.Subject) int {
 
 // Plan is the upgrade in words, a line for each node and each thing that would be waited for.
 func (o *Outlook) Plan() []string {
+	lines := []string{}
 	if o.Unreachable {
-		return []string{Cut(workload.Unreached(o.Cluster.Name, nil) + ". The upgrade will be checked before each node")}
+		lines = append(lines, Cut(workload.Unreached(o.Cluster.Name, nil)+". The upgrade will be checked before each node"))
+		return append(lines, prefixed(waitsFor, o.waits)...)
 	}
-	lines := []string{Cut(fmt.Sprintf("Cluster %s: %s to upgrade, %d at a time", o.Cluster.Name, countNodes(len(o.Subjects)), o.Options.MaxConcurrent))}
+	lines = append(lines, Cut(fmt.Sprintf("Cluster %s: %s to upgrade, %d at a time%s", o.Cluster.Name, countNodes(len(o.Subjects)), o.Options.MaxConcurrent, o.takes())))
 	for i, subject := range o.Subjects {
-		lines = append(lines, Cut(fmt.Sprintf("%d. Node %s%s%s", i+1, subject.Node.Name, o.pauses(subject), tellDecisions(o.Decisions[subject.Node.Name]))))
+		name := subject.Node.Name
+		lines = append(lines, Cut(fmt.Sprintf("%d. Node %s%s%s%s", i+1, name, o.pauses(subject), o.doing[name], tellDecisions(o.Decisions[name]))))
 	}
+	lines = append(lines, prefixed(waitsFor, o.waits)...)
 	for _, result := range o.Results {
-		lines = append(lines, Cut(word(result.Verdict)+" "+Name(result)))
+		lines = append(lines, Cut(word(result.Verdict)+Name(result)))
 	}
-	return lines
+	for _, name := range o.strangers {
+		lines = append(lines, Cut(bewareOf+"nodeUpgradeOption.strategy.pauseNodes of ElementalCluster "+o.elemental.Name+": Cluster "+o.Cluster.Name+" has no Node "+name))
+	}
+	return append(lines, prefixed(bewareOf, o.beware)...)
+}
+
+func prefixed(with string, lines []string) []string {
+	found := make([]string, 0, len(lines))
+	for _, line := range lines {
+		found = append(found, Cut(with+line))
+	}
+	return found
 }
 
 func countNodes(count int) string {
@@ -69,11 +85,24 @@ func (o *Outlook) pauses(subject *preflight.Subject) string {
 	return ""
 }
 
+// strangers are the names in a strategy that none of some Nodes has.
+func strangers(strategy infrav1.NodeUpgradeStrategy, nodes []corev1.Node) []string {
+	return slices.DeleteFunc(slices.Clone(strategy.PauseNodes), func(name string) bool {
+		return slices.ContainsFunc(nodes, func(node corev1.Node) bool { return node.Name == name })
+	})
+}
+
+// What begins the line of something that an upgrade waits for, or does not.
+const (
+	waitsFor = "Waits for "
+	bewareOf = "Beware of "
+)
+
 func word(verdict infrav1.PreflightVerdict) string {
 	if verdict == infrav1.PreflightBlock {
-		return "Waits for"
+		return waitsFor
 	}
-	return "Beware of"
+	return bewareOf
 }
 
 // Name a result in a line that names its check, as a waiver does.
@@ -105,7 +134,7 @@ func (o *Outlook) Warnings() []string {
 	lines := []string{}
 	for _, result := range o.Results {
 		if result.Verdict == infrav1.PreflightWarn {
-			lines = append(lines, Cut(word(result.Verdict)+" "+Name(result)))
+			lines = append(lines, Cut(word(result.Verdict)+Name(result)))
 		}
 	}
 	return lines

@@ -106,7 +106,7 @@ func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachine
 			continue
 		}
 		if foresee {
-			if err := v.Outlook.Foresee(ctx, seen); err != nil {
+			if err := v.Outlook.Foresee(ctx, seen, osversion.OfTemplate(template)); err != nil {
 				return nil, err
 			}
 		}

@@ -7,10 +7,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -18,6 +20,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 const (
@@ -95,6 +98,17 @@ func (w *world) addWorker(ctx context.Context, name string) {
 	Expect(live.Create(ctx, node)).To(Succeed())
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	Expect(live.Status().Update(ctx, node)).To(Succeed())
+}
+
+// addAttempt on worker "b".
+func (w *world) addAttempt(ctx context.Context, name string, status func(*infrav1.ElementalHostUpgradeStatus)) *infrav1.ElementalHostUpgrade {
+	GinkgoHelper()
+	attempt := &infrav1.ElementalHostUpgrade{ObjectMeta: w.meta(name), Spec: infrav1.ElementalHostUpgradeSpec{
+		ClusterName: cluster, MachineName: "b", ElementalMachineName: "b", HostName: "b", ImageURI: "oci://registry.test/os:v0", OSVersionManagement: image("v0"),
+	}}
+	Expect(live.Create(ctx, attempt)).To(Succeed())
+	apiserver.ChangeStatus(ctx, live, attempt, func() { status(&attempt.Status) })
+	return attempt
 }
 
 func (w *world) node(name string) string { return w.namespace + "-" + name }
@@ -224,5 +238,70 @@ var _ = Describe("A request of an upgrade", func() {
 		asked := &infrav1.ElementalMachineTemplate{}
 		Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: template}, asked)).To(Succeed())
 		Expect(asked.Spec.Template.Spec.OSVersionManagement).To(Equal(image("v1")))
+	})
+
+	Context("whose plan is asked for", func() {
+		var w *world
+		plan := func(ctx context.Context, tag string) []string {
+			GinkgoHelper()
+			person.Warnings = nil
+			Expect(w.ask(ctx, tag, client.DryRunAll)).To(Succeed())
+			return person.Warnings
+		}
+		BeforeEach(func(ctx SpecContext) { w = newWorld(ctx) })
+
+		It("says what the upgrade waits for besides its checks", func(ctx SpecContext) {
+			digest := "sha256:" + strings.Repeat("a", 64)
+			owning := &clusterv1.Cluster{ObjectMeta: w.meta(cluster)}
+			apiserver.Change(ctx, live, owning, func() { owning.Spec.Paused = new(true) })
+			elemental := &infrav1.ElementalCluster{ObjectMeta: w.meta(cluster)}
+			apiserver.Change(ctx, live, elemental, func() {
+				elemental.Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: digest}}
+				elemental.Spec.NodeUpgradeOption.Strategy = infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual, PauseNodes: []string{"nobody", w.node("a")}}
+			})
+			closed[w.namespace] = "the namespace is not selected"
+			governing := &infrav1.ElementalClusterUpgrade{ObjectMeta: w.meta("spring")}
+			governing.Spec.ClusterName = cluster
+			governing.Spec.OSVersion.ImageURI = "oci://registry.test/os:v3"
+			Expect(live.Create(ctx, governing)).To(Succeed())
+			Expect(plan(ctx, "v2@"+digest)).To(ContainElements(
+				"Waits for Cluster/edge: is paused: set its spec.paused to false",
+				"Waits for Namespace/"+w.namespace+": the namespace is not selected",
+				HavePrefix("Waits for Image/"+digest+": is quarantined"),
+				"Waits for ElementalClusterUpgrade/spring: says which nodes of the Cluster begin: wait for its end, or cancel it",
+				"Beware of nodeUpgradeOption.strategy.pauseNodes of ElementalCluster edge: Cluster edge has no Node nobody",
+			))
+		})
+
+		It("says what nodes do at the moment, how long they took, and which budgets are closed", func(ctx SpecContext) {
+			host := &infrav1.ElementalHost{ObjectMeta: w.meta("a")}
+			apiserver.ChangeStatus(ctx, live, host, func() { host.Status.OS.ImageURI = "oci://registry.test/os:v2" })
+			active := w.addAttempt(ctx, "active", func(status *infrav1.ElementalHostUpgradeStatus) {
+				status.Phase, status.Step, status.StepIndex, status.StepCount = infrav1.UpgradeProgressing, "Drain", 7, 14
+			})
+			now := time.Now()
+			at := func(minutes time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(minutes * time.Minute)} }
+			w.addAttempt(ctx, "past", func(status *infrav1.ElementalHostUpgradeStatus) {
+				status.Phase, status.StartedAt, status.FinishedAt = infrav1.UpgradeSucceeded, at(-60), at(-50)
+				for _, name := range []string{"Cordon", "Reboot", "Assess"} {
+					status.Steps = append(status.Steps, infrav1.UpgradeStepStatus{Name: name, StartedAt: *at(-54), FinishedAt: at(-51)})
+				}
+			})
+			for name, allowed := range map[string]int32{"closed": 0, "open": 1} {
+				budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
+				budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
+				Expect(live.Create(ctx, budget)).To(Succeed())
+				apiserver.ChangeStatus(ctx, live, budget, func() {
+					budget.Status = policyv1.PodDisruptionBudgetStatus{ExpectedPods: 1, DisruptionsAllowed: allowed, DesiredHealthy: 1, CurrentHealthy: 1}
+				})
+				DeferCleanup(func(ctx SpecContext) { Expect(live.Delete(ctx, budget)).To(Succeed()) })
+			}
+			Expect(plan(ctx, "v2")).To(HaveExactElements(
+				"Cluster edge: 2 nodes to upgrade, 1 at a time, about 8 minutes by their last upgrades",
+				"1. Node "+w.node("a")+"; runs it already",
+				"2. Node "+w.node("b")+"; is being upgraded to "+active.Spec.ImageURI+", at Drain (7/14)",
+				"Beware of PodDisruptionBudget/"+w.namespace+"/closed: allows no eviction at the moment: a node with one of its Pods is drained once it does",
+			))
+		})
 	})
 })

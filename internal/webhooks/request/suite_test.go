@@ -33,7 +33,13 @@ var (
 	// person is somebody who may do everything, and is told warnings.
 	person    *apiserver.Person
 	connector *switchable
+	closed    closedNamespaces
 )
+
+// closedNamespaces says which namespaces have not opted in, and why.
+type closedNamespaces map[string]string
+
+func (c closedNamespaces) NotOptedIn(_ context.Context, namespace string) (string, error) { return c[namespace], nil }
 
 // switchable connects to the API server of the suite.
 type switchable struct {
@@ -54,10 +60,10 @@ var _ = BeforeSuite(func() {
 	server = apiserver.StartForSuite(apiserver.PreflightWebhooks)
 	live = apiserver.NewIndexed(server.Client, clusterview.AddIndexes)
 	mgr := server.NewManager()
-	connector = &switchable{}
+	connector, closed = &switchable{}, closedNamespaces{}
 	validator := &request.Validator{
 		Owners: &owner.Owners{Client: live, Live: live, Clock: clock.RealClock{}}, Client: live,
-		Outlook: &outlook.Viewer{Client: live, Workload: connector, Now: time.Now},
+		Outlook: &outlook.Viewer{Client: live, Workload: connector, Namespaces: closed, Now: time.Now},
 	}
 	Expect(validator.SetupWithManager(mgr)).To(Succeed())
 	Expect((&request.UpgradeValidator{Templates: validator}).SetupWithManager(mgr)).To(Succeed())

@@ -1,0 +1,226 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machinetemplate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+// lasting are the reasons of attempts' holds that other controllers end within moments, or else a user.
+var lasting = []infrav1.HoldReason{infrav1.HoldClusterUnreachable, infrav1.HoldNodeMissing, infrav1.HoldOwnerUnreadable}
+
+// byOtherNodes are the reasons of attempts' holds that other nodes of the Cluster end.
+var byOtherNodes = []infrav1.HoldReason{infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldNotInStage}
+
+// idle are the owners that were pointed to the OS and whose Machines are not brought to it although no attempt is at work in their Cluster.
+func (r *Reconciler) idle(ctx context.Context, seen *observation, now time.Time) ([]infrav1.UpgradeHold, error) {
+	found, others := []infrav1.UpgradeHold{}, map[infrav1.HoldReason]int{}
+	for _, candidate := range seen.under {
+		unfinished, err := r.viewOf(seen, candidate).Unfinished(ctx)
+		if err != nil {
+			return nil, err
+		}
+		object := objectOf(candidate)
+		since := r.waited.Look(waitOf{seen.template.UID, object + " at work"}, len(unfinished) > 0, now).Since
+		if len(unfinished) > 0 || now.Sub(since) < silence {
+			continue
+		}
+		hold := heldBecause(infrav1.MachinesNotUpToDateReason, object,
+			owner.Describe(candidate)+": no upgrade of a Machine has begun for a minute: see the conditions of it and of its Machines")
+		hold.Who = infrav1.HoldByCluster
+		if verdict, err := capiworkaround.Judge(ctx, r.Owners, candidate.Owner); err == nil && verdict.NotQuiet != "" {
+			hold.Message += ": " + verdict.NotQuiet
+		}
+		if has(found, hold.Reason) {
+			others[hold.Reason]++
+			continue
+		}
+		found = append(found, hold)
+	}
+	return counted(found, others), nil
+}
+
+// heldMachines are what holds the attempts for the template and its clones and a user ends, or others have not ended for a minute, and hosts that have left
+// their OS: each reason once, that of the first node by name, since it was first found on any.
+func (r *Reconciler) heldMachines(ctx context.Context, seen *observation, now time.Time) ([]infrav1.UpgradeHold, error) {
+	found := []infrav1.UpgradeHold{}
+	for _, cluster := range seen.clusters() {
+		held, err := r.heldAttempts(ctx, seen, cluster, now)
+		if err != nil {
+			return found, err
+		}
+		drifted, err := r.drifted(ctx, seen, cluster)
+		if err != nil {
+			return found, err
+		}
+		found = slices.Concat(found, held, drifted)
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return r.idle(ctx, seen, now)
+}
+
+// heldAttempts of a Cluster, and of those for other templates the ones that keep them from a slot.
+func (r *Reconciler) heldAttempts(ctx context.Context, seen *observation, cluster string, now time.Time) ([]infrav1.UpgradeHold, error) {
+	unsettled, err := attempts.Unsettled(ctx, r.Client, client.ObjectKey{Namespace: seen.template.Namespace, Name: cluster})
+	if err != nil {
+		return nil, err
+	}
+	held, inTheWay, waits := []infrav1.ElementalHostUpgrade{}, []infrav1.ElementalHostUpgrade{}, false
+	for i := range unsettled {
+		attempt := &unsettled[i]
+		if name := attempt.Spec.TemplateName; name != seen.template.Name && seen.clones[name] == nil {
+			if !attempt.PhaseNow().IsEnd() && attempts.HasEntered(attempt, attempts.StepCordon) {
+				inTheWay = append(inTheWay, *attempt)
+			}
+			continue
+		}
+		isCurrent, err := r.isCurrent(ctx, seen, attempt)
+		if err != nil {
+			return nil, err
+		}
+		if isCurrent {
+			held = append(held, *attempt)
+			waits = waits || slices.ContainsFunc(byOtherNodes, func(reason infrav1.HoldReason) bool { return has(attempt.Status.Holds, reason) })
+		}
+	}
+	if waits {
+		held = append(held, inTheWay...)
+	}
+	slices.SortFunc(held, func(a, b infrav1.ElementalHostUpgrade) int {
+		return cmp.Or(cmp.Compare(nodeOf(&a), nodeOf(&b)), cmp.Compare(a.Name, b.Name))
+	})
+	return summedUp(held, now), nil
+}
+
+// drifted are the hosts of a Cluster that run another OS than they were brought to by the template or a clone.
+func (r *Reconciler) drifted(ctx context.Context, seen *observation, cluster string) ([]infrav1.UpgradeHold, error) {
+	view := r.viewNamed(seen, cluster)
+	machines, err := view.ElementalMachines(ctx)
+	found, others := []infrav1.UpgradeHold{}, map[infrav1.HoldReason]int{}
+	for i := range machines {
+		machine := &machines[i]
+		says, from := conditions.Get(machine, infrav1.OSDriftedCondition), owner.MadeFrom(machine)
+		if says == nil || says.Status != metav1.ConditionTrue || !machine.DeletionTimestamp.IsZero() || from != seen.template.Name && seen.clones[from] == nil {
+			continue
+		}
+		if upgraded, err := view.UnfinishedOn(ctx, machine.Name); err != nil || upgraded != nil {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		hold := heldBecause(infrav1.OSDriftedCondition, "ElementalMachine/"+machine.Name, "ElementalMachine "+machine.Name+": "+says.Message)
+		hold.Since = says.LastTransitionTime
+		if has(found, hold.Reason) {
+			others[hold.Reason]++
+			continue
+		}
+		found = append(found, hold)
+	}
+	return counted(found, others), err
+}
+
+// isCurrent reports whether an attempt says something of the rollout: it has not ended, or it is the last one of a Machine that does not run its OS. How
+// those end that no reference rolls out is reported with their owners.
+func (r *Reconciler) isCurrent(ctx context.Context, seen *observation, attempt *infrav1.ElementalHostUpgrade) (bool, error) {
+	if !attempt.PhaseNow().IsEnd() {
+		return true, nil
+	}
+	if owner.WithoutReference(attempt.Spec.Driver) {
+		return false, nil
+	}
+	view := r.viewNamed(seen, attempt.Spec.ClusterName)
+	machine, err := view.ElementalMachine(ctx, attempt.Spec.ElementalMachineName)
+	if err != nil || machine == nil || !machine.DeletionTimestamp.IsZero() || clusterview.RunsItsOS(machine) {
+		return false, err
+	}
+	newest, err := view.NewestAttempt(ctx, machine.Name)
+	return newest != nil && newest.UID == attempt.UID, err
+}
+
+// summedUp names, for each reason, the first node and how many others there are.
+func summedUp(held []infrav1.ElementalHostUpgrade, now time.Time) []infrav1.UpgradeHold {
+	found, others := []infrav1.UpgradeHold{}, map[infrav1.HoldReason]int{}
+	for i := range held {
+		for _, hold := range toEnd(&held[i], now) {
+			at := slices.IndexFunc(found, func(known infrav1.UpgradeHold) bool { return known.Reason == hold.Reason })
+			if at >= 0 {
+				others[hold.Reason]++
+				if hold.Since.Before(&found[at].Since) {
+					found[at].Since = hold.Since
+				}
+				continue
+			}
+			if node := "Node " + nodeOf(&held[i]); !strings.HasPrefix(hold.Message, node) {
+				hold.Message = node + ": " + hold.Message
+			}
+			found = append(found, hold)
+		}
+	}
+	return counted(found, others)
+}
+
+// counted says how many others each hold is that of.
+func counted(holds []infrav1.UpgradeHold, others map[infrav1.HoldReason]int) []infrav1.UpgradeHold {
+	for i := range holds {
+		if more := others[holds[i].Reason]; more > 0 {
+			holds[i].Message += fmt.Sprintf(" (and %d more)", more)
+		}
+	}
+	return holds
+}
+
+func nodeOf(attempt *infrav1.ElementalHostUpgrade) string {
+	return cmp.Or(attempt.Status.NodeName, attempt.Spec.HostName)
+}
+
+// toEnd are the holds of an attempt that are reported on its template, each reason once; of one that has ended, how.
+func toEnd(attempt *infrav1.ElementalHostUpgrade, now time.Time) []infrav1.UpgradeHold {
+	switch phase := attempt.PhaseNow(); {
+	case phase == infrav1.UpgradeSucceeded || phase == infrav1.UpgradeSuperseded:
+		return nil
+	case phase.IsEnd():
+		hold := heldBecause(infrav1.AttemptNotSucceededReason, "ElementalHostUpgrade/"+attempt.Name,
+			fmt.Sprintf("the upgrade has ended as %s: %s", attempt.PhaseNow(), attempt.Status.Message))
+		if attempt.Status.FinishedAt != nil {
+			hold.Since = *attempt.Status.FinishedAt
+		}
+		return []infrav1.UpgradeHold{hold}
+	}
+	found := []infrav1.UpgradeHold{}
+	for _, hold := range attempt.Status.Holds {
+		mayLast := hold.Who == infrav1.HoldByHost || slices.Contains(lasting, hold.Reason)
+		if hold.Who != infrav1.HoldByUser && (!mayLast || now.Sub(hold.Since.Time) < silence) || has(found, hold.Reason) {
+			continue
+		}
+		found = append(found, hold)
+	}
+	return found
+}
+
+// seenOnTemplate is what of an attempt is reported on its template at once.
+func seenOnTemplate(attempt *infrav1.ElementalHostUpgrade) []infrav1.HoldReason {
+	reasons := []infrav1.HoldReason{}
+	for _, hold := range toEnd(attempt, time.Time{}) {
+		reasons = append(reasons, hold.Reason)
+	}
+	return reasons
+}
