@@ -105,7 +105,7 @@ func (o *options) addServerFlags(fs *pflag.FlagSet) {
 
 func (o *options) addExtensionFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.extensionPort, "runtime-extension-port", extensionserver.DefaultPort, "Port of the runtime extension.")
-	fs.StringVar(&o.extensionCertDir, "extension-cert-dir", "/etc/elemental/extension", "Directory with tls.crt and tls.key of the runtime extension's Service. It may be missing; nobody is answered then.")
+	fs.StringVar(&o.extensionCertDir, "extension-cert-dir", "/etc/elemental/extension", "Directory with tls.crt and tls.key of the runtime extension's Service. It may be missing; no request is answered then.")
 	fs.StringVar(&o.extensionClientCAFile, "runtime-extension-client-ca-file", "", "File with the PEM-encoded authorities of the client certificates that callers of the runtime extension have to show. While it is missing all callers are refused. Default: none, and callers are not verified.")
 	fs.StringSliceVar(&o.extensionClientNames, "runtime-extension-client-names", nil, "Names that such a client certificate may be for: its common name, or one of its DNS names and URIs. Required with --runtime-extension-client-ca-file.")
 }

@@ -246,7 +246,7 @@ func (r *Reconciler) cannotGoOn(cluster *clusterv1.Cluster, upgrade *infrav1.Ele
 		r.end(upgrade, infrav1.ClusterUpgradeCancelled, why)
 		return ctrl.Result{}
 	case isCancelled(upgrade):
-		r.report(upgrade, infrav1.ClusterUpgradeCancelling, "", "cancelled; nodes that are not begun cannot be held: "+why)
+		r.report(upgrade, infrav1.ClusterUpgradeCancelling, "", "cancelled; nodes that have not started cannot be held: "+why)
 	default:
 		r.report(upgrade, infrav1.ClusterUpgradePending, "", why)
 	}

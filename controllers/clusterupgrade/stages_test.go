@@ -103,7 +103,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 	It("report a template that somebody has changed, and do not change it again", func() {
 		w.begin()
 		w.patch("a", imageA)
-		Expect(w.settle().Message).To(Equal("somebody has changed osVersionManagement of ElementalMachineTemplate a, and it is not changed again: " +
+		Expect(w.settle().Message).To(Equal("another party has changed osVersionManagement of ElementalMachineTemplate a, and it is not changed again: " +
 			"set its image to " + imageB + ", or set spec.cancel of the ElementalClusterUpgrade"))
 		Expect(w.image("a")).To(Equal(imageA))
 		w.patch("a", imageB)
@@ -308,7 +308,7 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 		Expect(c.Delete(ctx, elemental)).To(Succeed())
 		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling),
-			HaveField("Message", HavePrefix("cancelled; nodes that are not begun cannot be held: "))))
+			HaveField("Message", HavePrefix("cancelled; nodes that have not started cannot be held: "))))
 		elemental.ResourceVersion, elemental.UID = "", ""
 		plane.Create(ctx, elemental)
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))

@@ -99,7 +99,7 @@ func (r *Reconciler) changeTemplate(ctx context.Context, o *observation, stale *
 		known[template.Name] = former{OS: template.Spec.Template.Spec.OSVersionManagement}
 		return recording, recordFormer(o.upgrade, known)
 	case recorded.IsChanged:
-		return fmt.Sprintf("somebody has changed osVersionManagement of ElementalMachineTemplate %s, and it is not changed again: set its image to %s, "+
+		return fmt.Sprintf("another party has changed osVersionManagement of ElementalMachineTemplate %s, and it is not changed again: set its image to %s, "+
 			"or set spec.cancel of the ElementalClusterUpgrade", template.Name, clusterupgrade.Image(o.upgrade)), nil
 	}
 	if why, err := r.giveOS(ctx, o, template, desired); err != nil || why != "" {

@@ -66,7 +66,7 @@ func (r *Reconciler) changeVariable(
 		known[poolKey(pool)] = former{Variable: value}
 		return recording, recordFormer(o.upgrade, known)
 	case recorded.IsChanged:
-		return fmt.Sprintf("somebody has changed variable %s of pool %s in the topology of Cluster %s, and it is not changed again: set it to %s, "+
+		return fmt.Sprintf("another party has changed variable %s of pool %s in the topology of Cluster %s, and it is not changed again: set it to %s, "+
 			"or set spec.cancel of the ElementalClusterUpgrade", inplace.OSImageVariable, pool, o.cluster.Name, image), nil
 	}
 	if why, err := r.patchVariable(ctx, cluster, pool, image); err != nil || why != "" {

@@ -47,7 +47,7 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 		w.changeTopology(func(t *clusterv1.Topology) {
 			t.Workers.MachineDeployments[1].Variables.Overrides[1] = variable(inplace.OSImageVariable, imageC)
 		})
-		Expect(w.settle().Message).To(Equal("somebody has changed variable elementalOSImage of pool a in the topology of Cluster c, and it is not changed again: " +
+		Expect(w.settle().Message).To(Equal("another party has changed variable elementalOSImage of pool a in the topology of Cluster c, and it is not changed again: " +
 			"set it to " + imageB + ", or set spec.cancel of the ElementalClusterUpgrade"))
 		Expect(w.overrides("a")).To(HaveKeyWithValue(inplace.OSImageVariable, imageC))
 	})

@@ -48,7 +48,7 @@ func (o *observation) unwanted() (infrav1.UpgradePhase, string) {
 	case o.upgrade.Spec.Cancel && !o.settles():
 		return infrav1.UpgradeAborted, "aborted by spec.cancel: delete the ElementalHostUpgrade to try again"
 	case o.neverWanted():
-		return infrav1.UpgradeFailed, fmt.Sprintf("spec.osVersionManagement is an OS that nobody wants: "+
+		return infrav1.UpgradeFailed, fmt.Sprintf("spec.osVersionManagement is an OS that no owner wants: "+
 			"the owner of Machine %s wants that of ElementalMachineTemplate %s, and its ElementalMachine specifies another, too: "+
 			"delete the ElementalHostUpgrade, and patch the template to upgrade", o.upgrade.Spec.MachineName, o.wanted.TemplateName)
 	case o.superseded():
@@ -207,9 +207,9 @@ func (r *Reconciler) takeBack(ctx context.Context, o *observation) (sequence.Res
 func (r *Reconciler) awaitConfirmation(ctx context.Context, o *observation) (sequence.Result, error) {
 	enter(&o.upgrade.Status, stepReboot, o.now) // its time-out counts here too
 	if !o.lost() {
-		return sequence.Wait(pollHost, "waiting for the elemental-agent of ElementalHost %s to confirm that it has not begun", o.host.Name), nil
+		return sequence.Wait(pollHost, "waiting for the elemental-agent of ElementalHost %s to confirm that it has not started", o.host.Name), nil
 	}
-	return sequence.Wait(pollHost, "ElementalHost %s has not confirmed within %s that it has not begun: look at its console, delete Machine %s, or set spec.release",
+	return sequence.Wait(pollHost, "ElementalHost %s has not confirmed within %s that it has not started: look at its console, delete Machine %s, or set spec.release",
 		o.host.Name, o.options.Timeouts.Reboot(), o.upgrade.Spec.MachineName), r.allowRemediation(ctx, o)
 }
 

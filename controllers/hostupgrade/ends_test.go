@@ -191,7 +191,7 @@ var scenarios = map[string]scenario{
 	begunMeanwhile: {
 		prepare: sleep, when: waitsForAgent,
 		then:    func(ctx context.Context, w *world) { cancel(ctx, w); beginUnheard(ctx, w) },
-		message: "Node HOST runs " + newImage + " (spec.cancel comes too late: what the host has begun cannot be undone)",
+		message: "Node HOST runs " + newImage + " (spec.cancel comes too late: what the host has started cannot be undone)",
 		marks:   clean,
 	},
 	"somebody else's skip-remediation": {
@@ -325,7 +325,7 @@ var _ = It("A Machine that is deleted does not take a Node that its host brings 
 	w.drive(ctx, nil)
 	w.deleteMachine(ctx)
 	w.drive(ctx, nil)
-	Expect(w.status(ctx).Message).To(Equal(w.inWords("Machine HOST is being deleted: waiting for ElementalHost HOST to finish what it has begun")))
+	Expect(w.status(ctx).Message).To(Equal(w.inWords("Machine HOST is being deleted: waiting for ElementalHost HOST to finish what it has started")))
 	w.agent.stopAt = ""
 	w.drive(ctx, nil)
 	Expect(w.marks(ctx)).To(Equal(marks{

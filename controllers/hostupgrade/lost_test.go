@@ -162,12 +162,12 @@ var _ = Describe("The Machine of a host that dies is left to its health checks",
 		w.agent.silent = true
 		wantOther(ctx, w)
 		w.rest(ctx)
-		Expect(w.status(ctx).Message).To(HavePrefix(w.inWords("waiting for the elemental-agent of ElementalHost HOST to confirm that it has not begun")))
+		Expect(w.status(ctx).Message).To(HavePrefix(w.inWords("waiting for the elemental-agent of ElementalHost HOST to confirm that it has not started")))
 		Expect(w.marks(ctx).SkipRemediation).To(BeTrue())
 
 		w.clock.SetTime(w.clock.Now().Add(timeout))
 		w.rest(ctx)
-		Expect(w.status(ctx).Message).To(HavePrefix(w.inWords("ElementalHost HOST has not confirmed within 30m0s that it has not begun: " +
+		Expect(w.status(ctx).Message).To(HavePrefix(w.inWords("ElementalHost HOST has not confirmed within 30m0s that it has not started: " +
 			"look at its console, delete Machine HOST, or set spec.release")))
 		Expect(w.marks(ctx).SkipRemediation).To(BeFalse())
 

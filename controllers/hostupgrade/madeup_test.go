@@ -35,7 +35,7 @@ var _ = Describe("An attempt that was made up", func() {
 		infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"oci://registry.test/other:v2"}`)},
 	}
 
-	const unwanted = "spec.osVersionManagement is an OS that nobody wants: the owner of Machine "
+	const unwanted = "spec.osVersionManagement is an OS that no owner wants: the owner of Machine "
 
 	DescribeTable("is offered to no host",
 		func(ctx SpecContext, change func(*infrav1.ElementalHostUpgradeSpec), phase infrav1.UpgradePhase, message string) {

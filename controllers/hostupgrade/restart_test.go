@@ -90,7 +90,7 @@ var _ = Describe("A controller", Label("restart"), func() {
 		w.agent.silent = true
 		w.drive(ctx, nil)
 		Expect(w.marks(ctx).Unschedulable).To(BeTrue(), "the host may be about to reboot")
-		Expect(w.status(ctx).Message).To(HavePrefix(w.inWords("waiting for the elemental-agent of ElementalHost HOST to confirm that it has not begun")))
+		Expect(w.status(ctx).Message).To(HavePrefix(w.inWords("waiting for the elemental-agent of ElementalHost HOST to confirm that it has not started")))
 		w.agent.silent, w.agent.stopAt = false, ""
 		w.drive(ctx, nil)
 		Expect(w.marks(ctx)).To(Equal(clean))

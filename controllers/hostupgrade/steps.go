@@ -144,7 +144,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.
 	}
 	if o.machineLeaves() && o.underway() && !o.lost() {
 		enter(&o.upgrade.Status, stepReboot, o.now) // its time-out counts here too
-		r.recordWait(o, sequence.Report{}, fmt.Sprintf("Machine %s is being deleted: waiting for ElementalHost %s to finish what it has begun",
+		r.recordWait(o, sequence.Report{}, fmt.Sprintf("Machine %s is being deleted: waiting for ElementalHost %s to finish what it has started",
 			o.upgrade.Spec.MachineName, o.upgrade.Spec.HostName))
 		return ctrl.Result{RequeueAfter: pollHost}, nil
 	}
@@ -202,9 +202,9 @@ func (o *observation) tooLate() string {
 	case !o.goesOn():
 		return ""
 	case !o.upgrade.DeletionTimestamp.IsZero():
-		return " (being deleted: what the host has begun is brought to its end first)"
+		return " (being deleted: what the host has started is finished first)"
 	case o.upgrade.Spec.Cancel:
-		return " (spec.cancel comes too late: what the host has begun cannot be undone)"
+		return " (spec.cancel comes too late: what the host has started cannot be undone)"
 	}
 	return ""
 }

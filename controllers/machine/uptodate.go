@@ -73,7 +73,7 @@ func judgeUpToDate(f osFacts) {
 		condition.False(m, upToDate, infrav1.TemplateDiffersReason, "ElementalMachineTemplate %s asks for %s, the machine for %s",
 			f.template.Name, describeOS(templateOS(f.template)), describeOS(m.Spec.OSVersionManagement))
 	case osversion.Hash(m.Spec.OSVersionManagement) == "":
-		condition.TrueBecause(m, upToDate, infrav1.OSNotManagedReason, "No osVersionManagement is asked for")
+		condition.TrueBecause(m, upToDate, infrav1.OSNotManagedReason, "spec.osVersionManagement is not set")
 	case f.host == nil:
 		condition.Unknown(m, upToDate, infrav1.HostOSUnknownReason, "No ElementalHost serves the machine")
 	default:

@@ -144,37 +144,39 @@ type waitOf struct {
 	object   string
 }
 
-// heldOwners are what owners wait for, each reason once, that of the first owner. What others end is reported once it has lasted. An owner that was not looked
-// at waits for what it waited for before, and so does one that is about to be changed again.
+// heldOwners are what owners wait for, each reason once, that of the first owner. What others end is reported once it has lasted.
 func (r *Reconciler) heldOwners(seen *observation, former []infrav1.UpgradeHold, now time.Time) []infrav1.UpgradeHold {
 	found, others := []infrav1.UpgradeHold{}, map[infrav1.HoldReason]int{}
-	kept := func(known infrav1.UpgradeHold, why waiting) bool {
-		if why.unlooked {
-			return known.Object == why.object || strings.HasSuffix(known.Message, " more)")
-		}
-		isRetried := known.Reason == infrav1.ChangeRefusedReason || known.Reason == infrav1.BlockedReason
-		return isRetried && why.reason == infrav1.WaitingForQuietPointReason && known.Object == why.object
-	}
 	for _, why := range seen.waits {
 		hold := heldBecause(why.reason, why.object, why.message)
+		if why.byOthers {
+			hold.Who = infrav1.HoldByCluster
+		}
 		since := r.waited.Look(waitOf{seen.template.UID, why.object}, why.reason, now).Since
 		switch {
-		case (why.byOthers || hold.Who == infrav1.HoldByCluster) && now.Sub(since) < silence:
+		case hold.Who == infrav1.HoldByCluster && now.Sub(since) < silence:
 		case has(found, hold.Reason):
 			others[hold.Reason]++
 		default:
-			if why.byOthers {
-				hold.Who = infrav1.HoldByCluster
-			}
 			found = append(found, hold)
 		}
 	}
 	for _, known := range former {
-		if !has(found, known.Reason) && slices.ContainsFunc(seen.waits, func(why waiting) bool { return kept(known, why) }) {
+		isKept := slices.ContainsFunc(seen.waits, func(why waiting) bool { return why.keeps(known) })
+		if isKept && !has(found, known.Reason) {
 			found = append(found, known)
 		}
 	}
 	return counted(found, others)
+}
+
+// keeps reports whether an owner still waits for what it waited for before: it was not looked at, or is about to be changed again.
+func (w waiting) keeps(known infrav1.UpgradeHold) bool {
+	if w.unlooked {
+		return known.Object == w.object || strings.HasSuffix(known.Message, " more)")
+	}
+	isRetried := known.Reason == infrav1.ChangeRefusedReason || known.Reason == infrav1.BlockedReason
+	return isRetried && w.reason == infrav1.WaitingForQuietPointReason && known.Object == w.object
 }
 
 // clusters of the template's Machines, by name.

@@ -215,7 +215,7 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 		Expect(messages()).To(BeEmpty())
 		now.SetTime(now.Now().Add(time.Minute))
 		w.reconcile()
-		Expect(messages()).To(HaveExactElements(HavePrefix("MachinesNotUpToDate: MachineDeployment md: no upgrade of a Machine has begun for a minute")))
+		Expect(messages()).To(HaveExactElements(HavePrefix("MachinesNotUpToDate: MachineDeployment md: no upgrade of a Machine has started for a minute")))
 		Expect(w.template.Status.Holds[0].Who).To(Equal(infrav1.HoldByCluster))
 		attempt("behind", w.refersTo())
 		w.reconcile()

@@ -42,7 +42,7 @@ func (r *Reconciler) idle(ctx context.Context, seen *observation, now time.Time)
 			continue
 		}
 		hold := heldBecause(infrav1.MachinesNotUpToDateReason, object,
-			owner.Describe(candidate)+": no upgrade of a Machine has begun for a minute: see the conditions of it and of its Machines")
+			owner.Describe(candidate)+": no upgrade of a Machine has started for a minute: see the conditions of it and of its Machines")
 		hold.Who = infrav1.HoldByCluster
 		if verdict, err := capiworkaround.Judge(ctx, r.Owners, candidate.Owner); err == nil && verdict.NotQuiet != "" {
 			hold.Message += ": " + verdict.NotQuiet

@@ -145,7 +145,7 @@ var _ = Describe("A MachineDeployment", func() {
 		w.answerPauses()
 		w.reconciler.Owners.Client = refuses{Client: c, err: refusal}
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
-		if apierrors.IsForbidden(refusal) {
+		if apierrors.IsForbidden(refusal) || apierrors.IsInvalid(refusal) {
 			Expect(err).NotTo(HaveOccurred(), "it is said in a condition")
 		} else {
 			Expect(err).To(MatchError(refusal))
@@ -153,7 +153,8 @@ var _ = Describe("A MachineDeployment", func() {
 		released()
 	},
 		Entry("that forbids it", apierrors.NewForbidden(schema.GroupResource{}, "md", errors.New("no"))),
-		Entry("of another kind", apierrors.NewInvalid(schema.GroupKind{}, "md", nil)),
+		Entry("by which a policy denies it", apierrors.NewInvalid(schema.GroupKind{}, "md", nil)),
+		Entry("of another kind", apierrors.NewInternalError(errors.New("no"))),
 	)
 
 	DescribeTable("is unpaused when what it waits for cannot be looked at", func(of func() client.Object) {

@@ -15,7 +15,7 @@ import (
 
 // ErrReferenceChanged means that an owner does not refer to the expected template, or that this provider had already
 // pointed it to the wanted one and the change was reverted.
-var ErrReferenceChanged = errors.New("somebody else has changed the reference")
+var ErrReferenceChanged = errors.New("another party has changed the reference")
 
 // RePoint makes an owner refer to the template to instead of from, once: it does not repeat a change that was reverted,
 // because it would otherwise fight with a GitOps tool or a person. edit may make further changes to the current owner,

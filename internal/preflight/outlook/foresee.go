@@ -117,7 +117,7 @@ func (v *Viewer) foreseeNodes(ctx context.Context, seen *Outlook, wanted infrav1
 // position of an attempt, in words.
 func position(attempt *infrav1.ElementalHostUpgrade) string {
 	if attempt.Status.Step == "" {
-		return "which has not begun"
+		return "which has not started"
 	}
 	return "at " + attempt.Status.Position()
 }

@@ -39,7 +39,9 @@ var (
 // closedNamespaces says which namespaces have not opted in, and why.
 type closedNamespaces map[string]string
 
-func (c closedNamespaces) NotOptedIn(_ context.Context, namespace string) (string, error) { return c[namespace], nil }
+func (c closedNamespaces) NotOptedIn(_ context.Context, namespace string) (string, error) {
+	return c[namespace], nil
+}
 
 // switchable connects to the API server of the suite.
 type switchable struct {

@@ -73,7 +73,7 @@ func (w *watched) begin(open func() (client.WithWatch, error), kind Kind) error 
 	watching, err := kind.begin(ctx, c, w.node)
 	if !late.Stop() && err == nil {
 		watching.Stop()
-		err = fmt.Errorf("the watch has not begun within %s", beginsWithin)
+		err = fmt.Errorf("the watch has not started within %s", beginsWithin)
 	}
 	if err != nil {
 		end()

@@ -140,7 +140,7 @@ func heldOf(k *kubevirtv1.KubeVirt) (saved held, isHeld bool, why string) {
 func (u Upgrade) hold(ctx context.Context, k *kubevirtv1.KubeVirt, saved *held, isHeld bool) (string, error) {
 	methods := k.Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods
 	if isHeld && len(methods) > 0 {
-		return fmt.Sprintf("somebody has set spec.workloadUpdateStrategy.workloadUpdateMethods of %s again, by which virtual machines would be migrated twice: "+
+		return fmt.Sprintf("another party has set spec.workloadUpdateStrategy.workloadUpdateMethods of %s again, by which virtual machines would be migrated twice: "+
 			"set it to [] until the nodes are upgraded", nameOf(k)), nil
 	}
 	if isHeld {
@@ -160,7 +160,7 @@ func (u Upgrade) setVersion(ctx context.Context, k *kubevirtv1.KubeVirt, saved h
 	case tag == "" || tag == u.Version:
 		return behind, nil
 	case saved.ImageTag == u.Version:
-		return fmt.Sprintf("somebody has set spec.imageTag of %s to %s, and it is not changed again: set it to %s", nameOf(k), tag, u.Version), nil
+		return fmt.Sprintf("another party has set spec.imageTag of %s to %s, and it is not changed again: set it to %s", nameOf(k), tag, u.Version), nil
 	}
 	if why, err := mayBegin(); err != nil || why != "" {
 		return why, err

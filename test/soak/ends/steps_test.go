@@ -23,8 +23,8 @@ var errNotYet = errors.New("not yet")
 var manual = infrav1.NodeUpgradeOption{Strategy: infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual}}
 
 const (
-	tooLateToCancel = "spec.cancel comes too late: what the host has begun cannot be undone"
-	tooLateToDelete = "being deleted: what the host has begun is brought to its end first"
+	tooLateToCancel = "spec.cancel comes too late: what the host has started cannot be undone"
+	tooLateToDelete = "being deleted: what the host has started is finished first"
 )
 
 // One upgrade goes through all steps: at each it is cancelled and, while that has an effect, recreated and deleted.
