@@ -124,6 +124,11 @@ const (
 	AgentOutdatedCondition  = "AgentOutdated"
 	AgentNotSupportedReason = "AgentNotSupported"
 
+	// AgentNotRespondingCondition is True while the host has not answered what it is asked for, for a minute. It is absent otherwise: an agent that is idle
+	// sends no heartbeat.
+	AgentNotRespondingCondition = "AgentNotResponding"
+	RequestNotAnsweredReason    = "RequestNotAnswered"
+
 	// RegistrationReadyCondition reports whether the host has registered.
 	RegistrationReadyCondition = "RegistrationReady"
 	RegistrationFailedReason   = "RegistrationFailed"

@@ -18,7 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// observe sets the conditions from what is known of the host. None depends on the time, so that nothing
+// observe sets the conditions from what is known of the host. None but AgentNotResponding depends on the time, so that nothing
 // changes while nothing happens.
 func observe(host *infrav1.ElementalHost, until deletionWait, unresolved *managedos.Problem) error {
 	host.Status.KeyFingerprint = wire.KeyFingerprint(host.Spec.PubKey)
@@ -56,12 +56,13 @@ func summarize(host *infrav1.ElementalHost) error {
 		infrav1.OSVersionReadyCondition,
 		infrav1.ResetReadyCondition,
 		infrav1.AgentOutdatedCondition,
+		infrav1.AgentNotRespondingCondition,
 	}
 	if host.Spec.MachineRef != nil {
 		types = append(types, infrav1.BootstrapReadyCondition)
 	}
-	return condition.Summarize(host, types, conditions.IgnoreTypesIfMissing{infrav1.AgentOutdatedCondition},
-		conditions.NegativePolarityConditionTypes{infrav1.AgentOutdatedCondition})
+	whileTrue := []string{infrav1.AgentOutdatedCondition, infrav1.AgentNotRespondingCondition}
+	return condition.Summarize(host, types, conditions.IgnoreTypesIfMissing(whileTrue), conditions.NegativePolarityConditionTypes(whileTrue))
 }
 
 func observeApproval(host *infrav1.ElementalHost) {

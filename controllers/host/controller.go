@@ -6,6 +6,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/events"
@@ -150,7 +151,8 @@ func (r *Reconciler) reconcile(ctx context.Context, host *infrav1.ElementalHost,
 	if unresolved != nil {
 		result = util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: managedos.Retry})
 	}
-	return result, r.writeConditions(ctx, host, until, unresolved)
+	again, err := r.writeConditions(ctx, host, until, unresolved)
+	return util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: again}), err
 }
 
 // cluster is the Cluster that the host belongs to, and nil if there is none.
@@ -190,23 +192,26 @@ func (r *Reconciler) writeMarks(ctx context.Context, host *infrav1.ElementalHost
 	return true, nil
 }
 
-// writeConditions writes the conditions, if one has changed. Nobody else writes them; the rest of the status is the Elemental
-// API's, which leaves the conditions alone. While the host is asked for an attempt, which is no change of what it is to be, they are
+// writeConditions writes the conditions, if one has changed, and returns when the next may change by itself. Nobody else writes them; the rest of the status is
+// the Elemental API's, which leaves the conditions alone. While the host is asked for an attempt, which is no change of what it is to be, they are
 // not written only because its spec has another generation: they catch up when the attempt is withdrawn, at the latest.
-func (r *Reconciler) writeConditions(ctx context.Context, host *infrav1.ElementalHost, until deletionWait, unresolved *managedos.Problem) error {
+func (r *Reconciler) writeConditions(
+	ctx context.Context, host *infrav1.ElementalHost, until deletionWait, unresolved *managedos.Problem,
+) (again time.Duration, err error) {
 	before := host.DeepCopy()
+	again = r.reportSilence(host)
 	if err := observe(host, until, unresolved); err != nil {
-		return err
+		return 0, err
 	}
 	if host.Spec.Upgrade != nil && sayTheSame(before.Status, host.Status) {
-		return nil
+		return again, nil
 	}
-	err := mergepatch.Store(ctx, r.Client, before, host)
+	err = mergepatch.Store(ctx, r.Client, before, host)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing conditions of ElementalHost %s: %w", host.Name, err)
+		return 0, fmt.Errorf("writing conditions of ElementalHost %s: %w", host.Name, err)
 	}
 	if err == nil {
 		r.announceConditions(before, host)
 	}
-	return nil
+	return again, nil
 }
