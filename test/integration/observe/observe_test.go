@@ -192,6 +192,8 @@ var _ = Describe("An operator", Ordered, func() {
 			}
 		}
 	})
+
+	It("sees at the template, its hosts and the status line why an OS does not come", func(ctx SpecContext) { good = seesWhatIsStuck(ctx) })
 })
 
 // showsNode waits until the status line reports how many nodes are done and what the node being upgraded, which is
