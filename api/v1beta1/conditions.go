@@ -124,7 +124,7 @@ const (
 	AgentOutdatedCondition  = "AgentOutdated"
 	AgentNotSupportedReason = "AgentNotSupported"
 
-	// AgentNotRespondingCondition is True while the host has not answered what it is asked for, for a minute. It is absent otherwise: an agent that is idle
+	// AgentNotRespondingCondition is True while the host has not answered what it is asked for, for two minutes. It is absent otherwise: an agent that is idle
 	// sends no heartbeat.
 	AgentNotRespondingCondition = "AgentNotResponding"
 	RequestNotAnsweredReason    = "RequestNotAnswered"

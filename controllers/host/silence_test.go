@@ -16,7 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
-var _ = It("A host is not ready that has not answered the request for an upgrade for a minute, until it does", func(ctx SpecContext) {
+var _ = It("A host is not ready that has not answered the request for an upgrade for two minutes, until it does", func(ctx SpecContext) {
 	h := makeHost(ctx)
 	condition := func(of string) func() (*metav1.Condition, error) {
 		return func() (*metav1.Condition, error) {
@@ -36,10 +36,10 @@ var _ = It("A host is not ready that has not answered the request for an upgrade
 	})
 	Consistently(silent).Should(BeNil())
 	Eventually(aMinuteLater).WithPolling(time.Second).Should(SatisfyAll(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", infrav1.RequestNotAnsweredReason),
-		HaveField("Message", HavePrefix("The host has not answered the request for upgrade first/1 for a minute"))))
+		HaveField("Message", HavePrefix("The host has not answered the request for upgrade first/1 for 2 minutes"))))
 	Eventually(condition("Ready")).Should(HaveField("Status", metav1.ConditionFalse))
 
-	By("another request, which it has a minute for, too")
+	By("another request, which it has as long for")
 	apiserver.Change(ctx, server.Client, h, func() { h.Spec.Upgrade.Attempt = "second/1" })
 	Eventually(silent).Should(BeNil())
 	Eventually(aMinuteLater).WithPolling(time.Second).Should(HaveField("Message", ContainSubstring("second/1")))

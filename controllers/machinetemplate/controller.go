@@ -180,7 +180,7 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 	seen.under = under
 	for _, candidate := range under {
 		if _, why, _ := r.clusterOf(ctx, seen, candidate); why != nil {
-			why.object = objectOf(candidate)
+			why.object, why.clone = objectOf(candidate), candidate.clone
 			seen.waits = append(seen.waits, *why)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/direct"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
@@ -21,8 +20,8 @@ const measured = 16
 
 // left are the Machines of a Cluster that do not run the OS.
 type left struct {
-	// byOwner are those that are brought to it by their owners, and direct those of driver Direct.
-	byOwner, direct int
+	// several may be upgraded at a time, and single are upgraded one at a time: control planes, and those of driver Direct.
+	several, single int
 }
 
 // reportEstimate says when the last Machine will run the OS, by how long the upgrades of the Cluster's Machines took. It is not known where none has been
@@ -31,7 +30,7 @@ func (r *Reconciler) reportEstimate(ctx context.Context, template *infrav1.Eleme
 	status := &template.Status
 	former := status.EstimatedCompletionTime
 	status.EstimatedCompletionTime = nil
-	if seen == nil || len(status.Holds) > 0 {
+	if seen == nil || len(status.Holds) > 0 || len(seen.under)+len(seen.at(pending))+len(seen.others.left) == 0 {
 		return nil
 	}
 	var longest, ofOne time.Duration
@@ -63,7 +62,7 @@ func (r *Reconciler) reportEstimate(ctx context.Context, template *infrav1.Eleme
 // rounds in which the Machines are upgraded.
 func (l left) rounds(options infrav1.NodeUpgradeOption) int {
 	atATime := max(1, int(options.WithDefaults().MaxConcurrent))
-	return (l.byOwner+atATime-1)/atATime + (l.direct+direct.MaxConcurrent-1)/direct.MaxConcurrent
+	return (l.several+atATime-1)/atATime + l.single
 }
 
 // took is the median of how long the last upgrades of the template's Machines in a Cluster took; zero if there is none.

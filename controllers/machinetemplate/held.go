@@ -38,6 +38,9 @@ var sameCause = map[infrav1.HoldReason]infrav1.HoldReason{
 	infrav1.HoldNamespaceNotOptedIn: infrav1.ExtensionNotMatchingReason,
 }
 
+// renewed are the reasons that are found anew in each reconcile, also in one that fails.
+var renewed = []infrav1.HoldReason{clusterv1.PausedReason, infrav1.BlockedReason}
+
 // reportHolds says what keeps the OS from all Machines, each reason once. Each new one is an Event, unless its condition has had one.
 func (r *Reconciler) reportHolds(ctx context.Context, template *infrav1.ElementalMachineTemplate, seen *observation, failed error) error {
 	now, former := r.Owners.Clock.Now(), template.Status.Holds
@@ -78,13 +81,23 @@ func (r *Reconciler) findHolds(
 		found = slices.Concat(found, r.heldOwners(seen, former, now), held)
 	}
 	if failed != nil || err != nil {
-		unlessAnnounced := slices.DeleteFunc(slices.Clone(former), func(hold infrav1.UpgradeHold) bool { return isAnnounced(template, hold.Reason) })
-		found = append(found, unlessAnnounced...)
+		found = append(found, slices.DeleteFunc(slices.Clone(former), func(hold infrav1.UpgradeHold) bool {
+			return isAnnounced(template, hold.Reason) || slices.Contains(renewed, hold.Reason) || !seen.missed(hold, err)
+		})...)
 	}
 	if failed != nil && len(found) == 0 && !isConflict(failed) {
 		found = append(found, heldBecause(infrav1.BlockedReason, "", failure(failed).message))
 	}
 	return found, err
+}
+
+// missed reports whether a pass that has failed has not looked at what a hold is for: nothing was looked at, or the owner it is that of was not, or the
+// Machines could not be.
+func (o *observation) missed(hold infrav1.UpgradeHold, machines error) bool {
+	if o == nil || machines != nil {
+		return true
+	}
+	return !o.moves && slices.ContainsFunc(o.owners, func(of placed) bool { return objectOf(of) == hold.Object })
 }
 
 // isConflict reports whether an error is that another writer came first, which the next reconcile sees.
@@ -138,10 +151,10 @@ func heldBecause(reason, object, message string) infrav1.UpgradeHold {
 	return hold
 }
 
-// waitOf is what an owner of a template waits for, by others.
+// waitOf is what an owner of a template waits for, by others, in the rollout of a clone.
 type waitOf struct {
-	template types.UID
-	object   string
+	template      types.UID
+	object, clone string
 }
 
 // heldOwners are what owners wait for, each reason once, that of the first owner. What others end is reported once it has lasted.
@@ -152,7 +165,7 @@ func (r *Reconciler) heldOwners(seen *observation, former []infrav1.UpgradeHold,
 		if why.byOthers {
 			hold.Who = infrav1.HoldByCluster
 		}
-		since := r.waited.Look(waitOf{seen.template.UID, why.object}, why.reason, now).Since
+		since := r.waited.Look(waitOf{seen.template.UID, why.object, why.clone}, why.reason, now).Since
 		switch {
 		case hold.Who == infrav1.HoldByCluster && now.Sub(since) < silence:
 		case has(found, hold.Reason):
@@ -209,7 +222,7 @@ func reportPaused(template *infrav1.ElementalMachineTemplate, now time.Time) {
 			others = append(others, known)
 		}
 	}
-	template.Status.Holds = append([]infrav1.UpgradeHold{hold}, others...)
+	template.Status.Holds, template.Status.EstimatedCompletionTime = append([]infrav1.UpgradeHold{hold}, others...), nil
 	if updated := conditions.Get(template, infrav1.ReferencesUpdatedCondition); updated != nil && updated.ObservedGeneration != template.Generation {
 		condition.Unknown(template, infrav1.RolledOutCondition, clusterv1.PausedReason, "%s", hold.Message)
 	}

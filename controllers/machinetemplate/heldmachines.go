@@ -22,6 +22,9 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
+// idleness is how long a rollout may be without an attempt before that is reported. Cluster API waits between two Machines, for minReadySeconds for one.
+const idleness = 5 * time.Minute
+
 // lasting are the reasons of attempts' holds that other controllers end within moments, or else a user.
 var lasting = []infrav1.HoldReason{infrav1.HoldClusterUnreachable, infrav1.HoldNodeMissing, infrav1.HoldOwnerUnreadable}
 
@@ -37,12 +40,12 @@ func (r *Reconciler) idle(ctx context.Context, seen *observation, now time.Time)
 			return nil, err
 		}
 		object := objectOf(candidate)
-		since := r.waited.Look(waitOf{seen.template.UID, object + " at work"}, len(unfinished) > 0, now).Since
-		if len(unfinished) > 0 || now.Sub(since) < silence {
+		since := r.waited.Look(waitOf{seen.template.UID, object + " at work", candidate.clone}, len(unfinished) > 0, now).Since
+		if len(unfinished) > 0 || now.Sub(since) < idleness {
 			continue
 		}
 		hold := heldBecause(infrav1.MachinesNotUpToDateReason, object,
-			owner.Describe(candidate)+": no upgrade of a Machine has started for a minute: see the conditions of it and of its Machines")
+			owner.Describe(candidate)+": no upgrade of a Machine has started for 5 minutes: see the conditions of it and of its Machines")
 		hold.Who = infrav1.HoldByCluster
 		if verdict, err := capiworkaround.Judge(ctx, r.Owners, candidate.Owner); err == nil && verdict.NotQuiet != "" {
 			hold.Message += ": " + verdict.NotQuiet
@@ -71,10 +74,11 @@ func (r *Reconciler) heldMachines(ctx context.Context, seen *observation, now ti
 		}
 		found = slices.Concat(found, held, drifted)
 	}
-	if len(found) > 0 {
-		return found, nil
+	idle, err := r.idle(ctx, seen, now)
+	if err != nil || len(found) > 0 {
+		return found, err
 	}
-	return r.idle(ctx, seen, now)
+	return idle, nil
 }
 
 // heldAttempts of a Cluster, and of those for other templates the ones that keep them from a slot.

@@ -28,8 +28,8 @@ const pointAction = "Point"
 // waiting is why an owner was not moved.
 type waiting struct {
 	reason, message string
-	// object is the owner, as "Kind/name".
-	object string
+	// object is the owner, as "Kind/name", and clone what it is pointed to.
+	object, clone string
 	// paused says that the owner is to stay paused meanwhile.
 	paused bool
 	// soon says that it is over within moments.
@@ -101,12 +101,12 @@ func (m *moves) add(candidate placed) func(*waiting, error) {
 		case err != nil:
 			err = fmt.Errorf("moving %s: %w", owner.Describe(candidate), err)
 			why := failure(err)
-			why.object, why.byOthers = objectOf(candidate), isConflict(err)
+			why.object, why.clone, why.byOthers = objectOf(candidate), candidate.clone, isConflict(err)
 			m.failed, m.waits = append(m.failed, err), append(m.waits, why)
 		case why == nil:
 			m.moved = append(m.moved, owner.Describe(candidate))
 		default:
-			why.object = objectOf(candidate)
+			why.object, why.clone = objectOf(candidate), candidate.clone
 			m.waits = append(m.waits, *why)
 		}
 	}
@@ -247,7 +247,7 @@ func refused(candidate placed, err error) *waiting {
 	if refused := apierrors.APIStatus(nil); errors.As(err, &refused) {
 		message = refused.Status().Message
 	}
-	return &waiting{reason: infrav1.ChangeRefusedReason, message: owner.Describe(candidate) + ": the change was refused: " + shortened(message), soon: true}
+	return &waiting{reason: infrav1.ChangeRefusedReason, message: owner.Describe(candidate) + ": the change was refused: " + shortened(message), soon: apierrors.IsForbidden(err)}
 }
 
 func notQuiet(candidate placed, reason string) *waiting {

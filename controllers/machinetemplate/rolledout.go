@@ -36,12 +36,16 @@ func (r *Reconciler) countMachines(ctx context.Context, seen *observation) error
 		}
 		all, upToDate = all+made, upToDate+running
 		of := seen.left[candidate.ClusterName()]
-		of.byOwner += int(made - running)
+		if owner.NewControlPlane(candidate.Kind()) != nil {
+			of.single += int(made - running)
+		} else {
+			of.several += int(made - running)
+		}
 		seen.left[candidate.ClusterName()] = of
 	}
 	for cluster, count := range seen.others.left {
 		of := seen.left[cluster]
-		of.direct += count
+		of.single += count
 		seen.left[cluster] = of
 	}
 	all, upToDate = all+seen.others.all, upToDate+seen.others.upToDate

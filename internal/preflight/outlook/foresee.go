@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -35,7 +36,7 @@ type Namespaces interface {
 // Foresee completes a plan: what becomes of the virtual machines of each node if it went down now, what each node does at the moment, what the upgrade
 // would wait for besides its checks, and how long it may take. Nodes that go later may have other virtual machines by then.
 func (v *Viewer) Foresee(ctx context.Context, seen *Outlook, wanted infrav1.OSVersionManagement) error {
-	if len(seen.Subjects) == 0 {
+	if len(seen.Subjects) == 0 && !seen.Unreachable {
 		return nil
 	}
 	if err := v.foreseeHolds(ctx, seen, wanted); err != nil || seen.Unreachable {
@@ -52,6 +53,11 @@ func (v *Viewer) Foresee(ctx context.Context, seen *Outlook, wanted infrav1.OSVe
 		return err
 	}
 	return seen.foreseeMachines(ctx, live)
+}
+
+// Incomplete says in the plan that not all could be foreseen.
+func (o *Outlook) Incomplete(err error) {
+	o.beware = append(o.beware, "this plan, which is not complete: "+err.Error())
 }
 
 // foreseeHolds adds what holds all nodes of a Cluster.
@@ -80,7 +86,7 @@ func (v *Viewer) foreseeHolds(ctx context.Context, seen *Outlook, wanted infrav1
 		}
 	}
 	governing, err := clusterupgrade.Governing(ctx, v.Client, client.ObjectKeyFromObject(seen.Cluster))
-	if err == nil && governing != nil {
+	if err == nil && governing != nil && osversion.SameImage(governing.Spec.OSVersion.ImageURI, image) {
 		seen.waitsFor("ElementalClusterUpgrade/" + governing.Name + ": says which nodes of the Cluster begin: wait for its end, or cancel it")
 	}
 	return err
@@ -160,7 +166,12 @@ func (o *Outlook) takes() string {
 	if o.took == 0 {
 		return ""
 	}
-	most := max(1, int(o.Options.MaxConcurrent))
-	rounds := (len(o.Subjects) + most - 1) / most
+	most, single := max(1, int(o.Options.MaxConcurrent)), 0
+	for _, subject := range o.Subjects {
+		if util.IsControlPlaneMachine(subject.Machine) {
+			single++
+		}
+	}
+	rounds := single + (len(o.Subjects)-single+most-1)/most
 	return ", about " + preflight.InWords(time.Duration(rounds)*o.took) + " by their last upgrades"
 }

@@ -18,8 +18,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// longest is what an API server leaves of a warning.
-const longest = 256
+const (
+	// longest is what an API server leaves of a warning.
+	longest = 256
+	// maxNodes are listed: an API server drops the warnings beyond 4,096 characters in all.
+	maxNodes = 40
+)
 
 // inOrder is the order in which Cluster API takes Machines, as long as nothing is wrong with one of them: the control
 // plane first, by age, and then workers by name.
@@ -46,6 +50,10 @@ func (o *Outlook) Plan() []string {
 	}
 	lines = append(lines, Cut(fmt.Sprintf("Cluster %s: %s to upgrade, %d at a time%s", o.Cluster.Name, countNodes(len(o.Subjects)), o.Options.MaxConcurrent, o.takes())))
 	for i, subject := range o.Subjects {
+		if i == maxNodes {
+			lines = append(lines, fmt.Sprintf("and %d more", len(o.Subjects)-maxNodes))
+			break
+		}
 		name := subject.Node.Name
 		lines = append(lines, Cut(fmt.Sprintf("%d. Node %s%s%s%s", i+1, name, o.pauses(subject), o.doing[name], tellDecisions(o.Decisions[name]))))
 	}

@@ -105,12 +105,14 @@ func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachine
 		if seen == nil {
 			continue
 		}
-		if foresee {
+		views = append(views, seen)
+	}
+	if foresee {
+		for _, seen := range views { // once all that blocks is known
 			if err := v.Outlook.Foresee(ctx, seen, osversion.OfTemplate(template)); err != nil {
-				return nil, err
+				seen.Incomplete(err)
 			}
 		}
-		views = append(views, seen)
 	}
 	shareUnderWay(views)
 	return views, nil

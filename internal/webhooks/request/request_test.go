@@ -262,7 +262,7 @@ var _ = Describe("A request of an upgrade", func() {
 			closed[w.namespace] = "the namespace is not selected"
 			governing := &infrav1.ElementalClusterUpgrade{ObjectMeta: w.meta("spring")}
 			governing.Spec.ClusterName = cluster
-			governing.Spec.OSVersion.ImageURI = "oci://registry.test/os:v3"
+			governing.Spec.OSVersion.ImageURI = "oci://registry.test/os:v2@" + digest
 			Expect(live.Create(ctx, governing)).To(Succeed())
 			Expect(plan(ctx, "v2@"+digest)).To(ContainElements(
 				"Waits for Cluster/edge: is paused: set its spec.paused to false",
