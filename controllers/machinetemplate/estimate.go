@@ -33,23 +33,9 @@ func (r *Reconciler) reportEstimate(ctx context.Context, template *infrav1.Eleme
 	if seen == nil || len(status.Holds) > 0 || len(seen.under)+len(seen.at(pending))+len(seen.others.left) == 0 {
 		return nil
 	}
-	var longest, ofOne time.Duration
-	for cluster, of := range seen.left {
-		if of == (left{}) {
-			continue
-		}
-		took, err := r.took(ctx, seen, cluster)
-		if err != nil || took == 0 {
-			return err
-		}
-		options, _, err := owner.ClusterOptions(ctx, r.Client, seen.template.Namespace, cluster)
-		if err != nil {
-			return err
-		}
-		longest, ofOne = max(longest, time.Duration(of.rounds(options))*took), max(ofOne, took)
-	}
-	if longest == 0 {
-		return nil
+	longest, ofOne, err := r.longest(ctx, seen)
+	if err != nil || longest == 0 {
+		return err
 	}
 	end := metav1.NewTime(r.Owners.Clock.Now().Add(longest)).Rfc3339Copy()
 	if former != nil && end.Sub(former.Time).Abs() < ofOne {
@@ -57,6 +43,25 @@ func (r *Reconciler) reportEstimate(ctx context.Context, template *infrav1.Eleme
 	}
 	status.EstimatedCompletionTime = &end
 	return nil
+}
+
+// longest is how long the Cluster takes that takes longest, and one of its nodes; zero where that is not known of all.
+func (r *Reconciler) longest(ctx context.Context, seen *observation) (all, ofOne time.Duration, err error) {
+	for cluster, of := range seen.left {
+		if of == (left{}) {
+			continue
+		}
+		took, err := r.took(ctx, seen, cluster)
+		if err != nil || took == 0 {
+			return 0, 0, err
+		}
+		options, _, err := owner.ClusterOptions(ctx, r.Client, seen.template.Namespace, cluster)
+		if err != nil {
+			return 0, 0, err
+		}
+		all, ofOne = max(all, time.Duration(of.rounds(options))*took), max(ofOne, took)
+	}
+	return all, ofOne, nil
 }
 
 // rounds in which the Machines are upgraded.
