@@ -144,7 +144,8 @@ var _ = Describe("A dry run", func() {
 		before := asked(ctx)
 		lines := strings.Split(strings.TrimSpace(dryRun(ctx)), "\n")
 		Expect(lines).To(HaveExactElements(
-			"Warning: Cluster demo: 2 nodes to upgrade, 1 at a time",
+			// Upgrades of specs before, if there were any, say how long it takes.
+			MatchRegexp("^Warning: Cluster demo: 2 nodes to upgrade, 1 at a time(, about [0-9]+ (second|minute)s? by their last upgrades)?$"),
 			MatchRegexp("^Warning: 1. Node ("+first+"|"+last+")$"),
 			MatchRegexp("^Warning: 2. Node ("+first+"|"+last+")$"),
 			"elementalmachinetemplate.infrastructure.cluster.x-k8s.io/workers patched",
