@@ -129,7 +129,7 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 	})
 
 	It("that evicts nothing leaves that to the upgrade", func(ctx SpecContext) {
-		createWeb(ctx, cluster, onEachNode)
+		createWeb(ctx, cluster, onEachNode(cluster))
 		Eventually(podsOf).WithContext(ctx).WithArguments(cluster).Should(HaveLen(4))
 		without := withHooks
 		without.Enabled = false

@@ -62,11 +62,19 @@ func createWeb(ctx context.Context, cluster *scenario.Cluster, changes ...func(*
 	})
 }
 
-// onEachNode has a Pod on each node, also on those that the scheduler is yet to see uncordoned.
-func onEachNode(web *appsv1.Deployment) {
-	web.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: web.Spec.Selector,
-	}}
+// onEachNode has a Pod on each of two workers, also on those that the scheduler is yet to see uncordoned, and on no Node of another cluster.
+func onEachNode(cluster *scenario.Cluster) func(*appsv1.Deployment) {
+	return func(web *appsv1.Deployment) {
+		pod := &web.Spec.Template.Spec
+		pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: web.Spec.Selector,
+		}}
+		pod.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{cluster.HostName(1), cluster.HostName(2)}},
+			}}},
+		}}}
+	}
 }
 
 // said is a condition of a template.
