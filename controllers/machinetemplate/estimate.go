@@ -78,7 +78,7 @@ func (r *Reconciler) took(ctx context.Context, seen *observation, cluster string
 	}
 	times, looked := []time.Duration{}, 0
 	for i := range machines {
-		if from := owner.MadeFrom(&machines[i]); from != seen.template.Name && seen.clones[from] == nil {
+		if !seen.isOfFamily(owner.MadeFrom(&machines[i])) {
 			continue
 		}
 		if looked++; looked > measured {

@@ -5,9 +5,7 @@ package machinetemplate
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -85,7 +83,7 @@ func (r *Reconciler) findHolds(
 			return isAnnounced(template, hold.Reason) || slices.Contains(renewed, hold.Reason) || !seen.missed(hold, err)
 		})...)
 	}
-	if failed != nil && len(found) == 0 && !isConflict(failed) {
+	if failed != nil && len(found) == 0 && !apierrors.IsConflict(failed) {
 		found = append(found, heldBecause(infrav1.BlockedReason, "", failure(failed).message))
 	}
 	return found, err
@@ -98,12 +96,6 @@ func (o *observation) missed(hold infrav1.UpgradeHold, machines error) bool {
 		return true
 	}
 	return !o.moves && slices.ContainsFunc(o.owners, func(of placed) bool { return objectOf(of) == hold.Object })
-}
-
-// isConflict reports whether an error is that another writer came first, which the next reconcile sees.
-func isConflict(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Reason == metav1.StatusReasonConflict
 }
 
 func has(holds []infrav1.UpgradeHold, reason infrav1.HoldReason) bool {
@@ -201,7 +193,7 @@ func (o *observation) clusters() []string {
 	for _, machine := range slices.Concat(o.others.direct, o.others.notDirect) {
 		names.Insert(machine.Machine.Spec.ClusterName)
 	}
-	return slices.Sorted(maps.Keys(names))
+	return sets.List(names)
 }
 
 // reportPaused says that a changed template is not rolled out while it is paused. What holds attempts that have begun stays as it was.

@@ -90,7 +90,7 @@ func (r *Reconciler) heldAttempts(ctx context.Context, seen *observation, cluste
 	held, inTheWay, waits := []infrav1.ElementalHostUpgrade{}, []infrav1.ElementalHostUpgrade{}, false
 	for i := range unsettled {
 		attempt := &unsettled[i]
-		if name := attempt.Spec.TemplateName; name != seen.template.Name && seen.clones[name] == nil {
+		if !seen.isOfFamily(attempt.Spec.TemplateName) {
 			if !attempt.PhaseNow().IsEnd() && attempts.HasEntered(attempt, attempts.StepCordon) {
 				inTheWay = append(inTheWay, *attempt)
 			}
@@ -121,8 +121,8 @@ func (r *Reconciler) drifted(ctx context.Context, seen *observation, cluster str
 	found, others := []infrav1.UpgradeHold{}, map[infrav1.HoldReason]int{}
 	for i := range machines {
 		machine := &machines[i]
-		says, from := conditions.Get(machine, infrav1.OSDriftedCondition), owner.MadeFrom(machine)
-		if says == nil || says.Status != metav1.ConditionTrue || !machine.DeletionTimestamp.IsZero() || from != seen.template.Name && seen.clones[from] == nil {
+		says := conditions.Get(machine, infrav1.OSDriftedCondition)
+		if says == nil || says.Status != metav1.ConditionTrue || !machine.DeletionTimestamp.IsZero() || !seen.isOfFamily(owner.MadeFrom(machine)) {
 			continue
 		}
 		if upgraded, err := view.UnfinishedOn(ctx, machine.Name); err != nil || upgraded != nil {

@@ -101,7 +101,7 @@ func (m *moves) add(candidate placed) func(*waiting, error) {
 		case err != nil:
 			err = fmt.Errorf("moving %s: %w", owner.Describe(candidate), err)
 			why := failure(err)
-			why.object, why.clone, why.byOthers = objectOf(candidate), candidate.clone, isConflict(err)
+			why.object, why.clone, why.byOthers = objectOf(candidate), candidate.clone, apierrors.IsConflict(err)
 			m.failed, m.waits = append(m.failed, err), append(m.waits, why)
 		case why == nil:
 			m.moved = append(m.moved, owner.Describe(candidate))

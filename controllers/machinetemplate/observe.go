@@ -69,6 +69,11 @@ type observation struct {
 	under []placed
 }
 
+// isOfFamily reports whether a name is that of the template or of one of its clones.
+func (o *observation) isOfFamily(name string) bool {
+	return name == o.template.Name || o.clones[name] != nil
+}
+
 // at returns the owners at a position.
 func (o *observation) at(wanted position) []placed {
 	found := []placed{}
@@ -113,7 +118,7 @@ func (r *Reconciler) observe(ctx context.Context, template *infrav1.ElementalMac
 func (r *Reconciler) place(ctx context.Context, o *observation) error {
 	for _, candidate := range o.concerned {
 		name := owner.TemplateName(candidate)
-		if name != o.template.Name && o.clones[name] == nil || !candidate.Object().GetDeletionTimestamp().IsZero() {
+		if !o.isOfFamily(name) || !candidate.Object().GetDeletionTimestamp().IsZero() {
 			continue
 		}
 		isDirect, err := r.isDirect(ctx, o, candidate)
