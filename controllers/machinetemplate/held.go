@@ -151,28 +151,24 @@ type waitOf struct {
 
 // heldOwners are what owners wait for, each reason once, that of the first owner. What others end is reported once it has lasted.
 func (r *Reconciler) heldOwners(seen *observation, former []infrav1.UpgradeHold, now time.Time) []infrav1.UpgradeHold {
-	found, others := []infrav1.UpgradeHold{}, map[infrav1.HoldReason]int{}
+	found := tally{}
 	for _, why := range seen.waits {
 		hold := heldBecause(why.reason, why.object, why.message)
 		if why.byOthers {
 			hold.Who = infrav1.HoldByCluster
 		}
 		since := r.waited.Look(waitOf{seen.template.UID, why.object, why.clone}, why.reason, now).Since
-		switch {
-		case hold.Who == infrav1.HoldByCluster && now.Sub(since) < silence:
-		case has(found, hold.Reason):
-			others[hold.Reason]++
-		default:
-			found = append(found, hold)
+		if hold.Who != infrav1.HoldByCluster || now.Sub(since) >= silence {
+			found.add(hold)
 		}
 	}
 	for _, known := range former {
 		isKept := slices.ContainsFunc(seen.waits, func(why waiting) bool { return why.keeps(known) })
-		if isKept && !has(found, known.Reason) {
-			found = append(found, known)
+		if isKept && !has(found.holds, known.Reason) {
+			found.add(known)
 		}
 	}
-	return counted(found, others)
+	return found.counted()
 }
 
 // keeps reports whether an owner still waits for what it waited for before: it was not looked at, or is about to be changed again.

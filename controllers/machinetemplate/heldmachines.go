@@ -33,7 +33,7 @@ var byOtherNodes = []infrav1.HoldReason{infrav1.HoldNoSlot, infrav1.HoldControlP
 
 // idle are the owners that were pointed to the OS and whose Machines are not brought to it although no attempt is at work in their Cluster.
 func (r *Reconciler) idle(ctx context.Context, seen *observation, now time.Time) ([]infrav1.UpgradeHold, error) {
-	found, others := []infrav1.UpgradeHold{}, map[infrav1.HoldReason]int{}
+	found := tally{}
 	for _, candidate := range seen.under {
 		unfinished, err := r.viewOf(seen, candidate).Unfinished(ctx)
 		if err != nil {
@@ -50,13 +50,9 @@ func (r *Reconciler) idle(ctx context.Context, seen *observation, now time.Time)
 		if verdict, err := capiworkaround.Judge(ctx, r.Owners, candidate.Owner); err == nil && verdict.NotQuiet != "" {
 			hold.Message += ": " + verdict.NotQuiet
 		}
-		if has(found, hold.Reason) {
-			others[hold.Reason]++
-			continue
-		}
-		found = append(found, hold)
+		found.add(hold)
 	}
-	return counted(found, others), nil
+	return found.counted(), nil
 }
 
 // heldMachines are what holds the attempts for the template and its clones and a user ends, or others have not ended for a minute, and hosts that have left
@@ -118,7 +114,7 @@ func (r *Reconciler) heldAttempts(ctx context.Context, seen *observation, cluste
 func (r *Reconciler) drifted(ctx context.Context, seen *observation, cluster string) ([]infrav1.UpgradeHold, error) {
 	view := r.viewNamed(seen, cluster)
 	machines, err := view.ElementalMachines(ctx)
-	found, others := []infrav1.UpgradeHold{}, map[infrav1.HoldReason]int{}
+	found := tally{}
 	for i := range machines {
 		machine := &machines[i]
 		says := conditions.Get(machine, infrav1.OSDriftedCondition)
@@ -133,13 +129,9 @@ func (r *Reconciler) drifted(ctx context.Context, seen *observation, cluster str
 		}
 		hold := heldBecause(infrav1.OSDriftedCondition, "ElementalMachine/"+machine.Name, "ElementalMachine "+machine.Name+": "+says.Message)
 		hold.Since = says.LastTransitionTime
-		if has(found, hold.Reason) {
-			others[hold.Reason]++
-			continue
-		}
-		found = append(found, hold)
+		found.add(hold)
 	}
-	return counted(found, others), err
+	return found.counted(), err
 }
 
 // isCurrent reports whether an attempt says something of the rollout: it has not ended, or it is the last one of a Machine that does not run its OS. How
@@ -162,34 +154,46 @@ func (r *Reconciler) isCurrent(ctx context.Context, seen *observation, attempt *
 
 // summedUp names, for each reason, the first node and how many others there are.
 func summedUp(held []infrav1.ElementalHostUpgrade, now time.Time) []infrav1.UpgradeHold {
-	found, others := []infrav1.UpgradeHold{}, map[infrav1.HoldReason]int{}
+	found := tally{}
 	for i := range held {
 		for _, hold := range toEnd(&held[i], now) {
-			at := slices.IndexFunc(found, func(known infrav1.UpgradeHold) bool { return known.Reason == hold.Reason })
-			if at >= 0 {
-				others[hold.Reason]++
-				if hold.Since.Before(&found[at].Since) {
-					found[at].Since = hold.Since
-				}
-				continue
-			}
 			if node := "Node " + nodeOf(&held[i]); !strings.HasPrefix(hold.Message, node) {
 				hold.Message = node + ": " + hold.Message
 			}
-			found = append(found, hold)
+			if first := found.add(hold); hold.Since.Before(&first.Since) {
+				first.Since = hold.Since
+			}
 		}
 	}
-	return counted(found, others)
+	return found.counted()
 }
 
-// counted says how many others each hold is that of.
-func counted(holds []infrav1.UpgradeHold, others map[infrav1.HoldReason]int) []infrav1.UpgradeHold {
-	for i := range holds {
-		if more := others[holds[i].Reason]; more > 0 {
-			holds[i].Message += fmt.Sprintf(" (and %d more)", more)
+// tally has the first hold of each reason, and how many others there are.
+type tally struct {
+	holds  []infrav1.UpgradeHold
+	others []int
+}
+
+// add a hold, and return the first one with its reason.
+func (t *tally) add(hold infrav1.UpgradeHold) (first *infrav1.UpgradeHold) {
+	for i := range t.holds {
+		if t.holds[i].Reason == hold.Reason {
+			t.others[i]++
+			return &t.holds[i]
 		}
 	}
-	return holds
+	t.holds, t.others = append(t.holds, hold), append(t.others, 0)
+	return &t.holds[len(t.holds)-1]
+}
+
+// counted are the holds, with how many others there are.
+func (t *tally) counted() []infrav1.UpgradeHold {
+	for i, more := range t.others {
+		if more > 0 {
+			t.holds[i].Message += fmt.Sprintf(" (and %d more)", more)
+		}
+	}
+	return t.holds
 }
 
 func nodeOf(attempt *infrav1.ElementalHostUpgrade) string {
