@@ -164,11 +164,11 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 	return r.observeRequested(ctx, o)
 }
 
-// observeWanted reads what the owner of the Machine wants: live for an attempt whose host is triggered, which can be stopped for a moment only, and for one
-// that is looked at for the first time, and may resume its slot; from the cache otherwise. What would end an attempt, or holds it already, is read live: a new
+// observeWanted reads what the owner of the Machine wants: live for an attempt whose host is triggered and has not started, which can be stopped for a
+// moment only, and for one that is looked at for the first time, and may resume its slot; from the cache otherwise. What would end an attempt, or holds it already, is read live: a new
 // one would take what the owner wanted before for a change of mind. So is what it is given its slot for, and what its host is triggered for, see notDesired.
 func (r *Reconciler) observeWanted(ctx context.Context, o *observation) {
-	if o.triggered() || o.upgrade.Status.StartedAt == nil {
+	if o.triggered() && !o.hasStarted() || o.upgrade.Status.StartedAt == nil {
 		r.readWantedFrom(ctx, o, r.APIReader)
 		return
 	}

@@ -15,8 +15,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// measured is how many Machines of a Cluster are looked at for how long an upgrade takes, at most.
-const measured = 16
+const (
+	// measured is how many Machines of a Cluster are looked at for how long an upgrade takes, at most.
+	measured = 16
+	// leastShift is by how much an estimate is off at least before another one is stored.
+	leastShift = time.Minute
+)
 
 // left are the Machines of a Cluster that do not run the OS.
 type left struct {
@@ -25,7 +29,7 @@ type left struct {
 }
 
 // reportEstimate says when the last Machine will run the OS, by how long the upgrades of the Cluster's Machines took. It is not known where none has been
-// upgraded yet, or something is in the way. What was said before stays as long as it is off by less than one node.
+// upgraded yet, or something is in the way. What was said before stays as long as it is off by less than one node, or a minute.
 func (r *Reconciler) reportEstimate(ctx context.Context, template *infrav1.ElementalMachineTemplate, seen *observation) error {
 	status := &template.Status
 	former := status.EstimatedCompletionTime
@@ -38,7 +42,7 @@ func (r *Reconciler) reportEstimate(ctx context.Context, template *infrav1.Eleme
 		return err
 	}
 	end := metav1.NewTime(r.Owners.Clock.Now().Add(longest)).Rfc3339Copy()
-	if former != nil && end.Sub(former.Time).Abs() < ofOne {
+	if former != nil && end.Sub(former.Time).Abs() < max(ofOne, leastShift) {
 		end = *former
 	}
 	status.EstimatedCompletionTime = &end
