@@ -117,7 +117,7 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 			Expect(c.Get(ctx, client.ObjectKey{Name: w.namespace}, namespace)).To(Succeed())
 			delete(namespace.Labels, infrav1.ExtensionNamespaceLabel)
 			Expect(c.Update(ctx, namespace)).To(Succeed())
-		}, And(HavePrefix("ExtensionConfig elemental does not select Namespace spec-"), ContainSubstring(": label the Namespace with "+infrav1.ExtensionNamespaceLabel+"=enabled"))),
+		}, And(HavePrefix("Namespace spec-"), HaveSuffix(" has not opted in to upgrades in place: label it with "+infrav1.ExtensionNamespaceLabel+"=enabled"))),
 		Entry("for a Machine that is not being updated", func() {
 			w.machine.Annotations = nil
 			Expect(c.Update(ctx, w.machine)).To(Succeed())

@@ -53,6 +53,11 @@ func (t UpgradeTimeouts) Settle() time.Duration {
 	return seconds(t.SettleSeconds, DefaultSettleTimeout)
 }
 
+// Disruption is how long a node may be away from Admit to its end, without what a user is waited for.
+func (t UpgradeTimeouts) Disruption() time.Duration {
+	return t.Evacuation() + t.Drain() + t.Reboot() + t.Assessment()
+}
+
 func seconds(set *int32, fallback time.Duration) time.Duration {
 	if set == nil {
 		return fallback

@@ -38,7 +38,9 @@ func (r *Reconciler) collect(ctx context.Context, seen *observation) (again time
 	for _, candidate := range seen.concerned {
 		delete(unused, owner.TemplateName(candidate))
 		delete(unused, candidate.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation])
-		delete(unused, seen.cloneFor(candidate))
+	}
+	for _, candidate := range seen.owners {
+		delete(unused, candidate.clone)
 	}
 	maps.DeleteFunc(unused, func(name string, _ *infrav1.ElementalMachineTemplate) bool { return seen.others.uses(name) })
 	spare := len(unused)

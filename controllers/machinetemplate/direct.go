@@ -18,7 +18,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// observeOthers finds the Machines of the family whose owners are not rolled out by a reference.
+// observeOthers finds the Machines of the family whose owners are not rolled out by a reference. The driver of an owner whose Machines are being upgraded
+// stays the same.
 func (r *Reconciler) observeOthers(ctx context.Context, seen *observation) error {
 	seen.others = newOthers()
 	found, err := r.find(ctx, seen)
@@ -30,8 +31,8 @@ func (r *Reconciler) observeOthers(ctx context.Context, seen *observation) error
 		if err != nil {
 			return err
 		}
-		if driver == "" && found[i].Choice.IsAuto {
-			driver = seen.rolledOutBy(found[i].Machine)
+		if driver == "" {
+			driver = seen.rolledOutBy(found[i])
 		}
 		if driver != "" {
 			seen.others.drivers[found[i].Owner] = driver
@@ -39,12 +40,21 @@ func (r *Reconciler) observeOthers(ctx context.Context, seen *observation) error
 	}
 	wanted := osversion.OfTemplate(seen.template)
 	for i := range found {
-		seen.others.add(found[i], !osversion.Same(found[i].Elemental.Spec.OSVersionManagement, wanted))
+		isBehind := !osversion.Same(found[i].Elemental.Spec.OSVersionManagement, wanted)
+		if isBehind && seen.outdated && isOfMachineDeployment(found[i].Elemental) && owner.MadeFrom(found[i].Elemental) == seen.template.Name {
+			// A change of the template that Cluster API has not rolled out, as where something was in the way.
+			found[i].MadeWith = osversion.Hash(found[i].Elemental.Spec.OSVersionManagement)
+		}
+		seen.others.add(found[i], isBehind)
 	}
 	return nil
 }
 
-// find the Machines that were made from the clones or the template itself, and are not of a MachineDeployment.
+func isOfMachineDeployment(machine *infrav1.ElementalMachine) bool {
+	return machine.Labels[clusterv1.MachineDeploymentNameLabel] != ""
+}
+
+// find the Machines that were made from the clones or the template itself, but those of MachineDeployments that Cluster API rolls out.
 func (r *Reconciler) find(ctx context.Context, seen *observation) ([]direct.Candidate, error) {
 	finder, found := direct.NewFinder(r.Owners), []direct.Candidate{}
 	for _, name := range slices.Sorted(maps.Keys(seen.clones)) {
@@ -60,10 +70,14 @@ func (r *Reconciler) find(ctx context.Context, seen *observation) ([]direct.Cand
 
 // rolledOutBy is the driver by which a rollout that has not ended reaches a Machine; empty if there is none. What Auto chooses for its owner
 // stays the same until then, whatever becomes of feature gates and replicas: a rollout that somebody has stopped would go on by the other
-// way, and what has Machines replaced would not be reported.
-func (o *observation) rolledOutBy(machine direct.Machine) infrav1.UpgradeDriver {
-	if o.clones[owner.DirectTemplate(machine.Elemental)] != nil {
+// way, and what has Machines replaced would not be reported. Whatever is chosen for a MachineDeployment, Cluster API brings its Machines to the clone that
+// it refers to.
+func (o *observation) rolledOutBy(machine direct.Candidate) infrav1.UpgradeDriver {
+	switch {
+	case machine.Choice.IsAuto && o.clones[owner.DirectTemplate(machine.Elemental)] != nil:
 		return infrav1.DriverDirect
+	case !machine.Choice.IsAuto && !isOfMachineDeployment(machine.Elemental):
+		return ""
 	}
 	for _, of := range o.concerned {
 		if owner.Describe(of) == machine.Owner && o.clones[owner.TemplateName(of)] != nil && owner.MadeFrom(machine.Elemental) != owner.TemplateName(of) {
@@ -73,12 +87,11 @@ func (o *observation) rolledOutBy(machine direct.Machine) infrav1.UpgradeDriver 
 	return ""
 }
 
-// upgradedBy is the driver by which a Machine of a control plane that may have either is upgraded at the moment; empty if it is
-// by none. The driver of the owner stays the same meanwhile.
+// upgradedBy is the driver by which a Machine whose owner may have either is upgraded at the moment; empty if it is by none.
 func (r *Reconciler) upgradedBy(ctx context.Context, machine direct.Machine) (infrav1.UpgradeDriver, error) {
 	controller := metav1.GetControllerOf(machine.Machine)
 	switch {
-	case controller == nil || owner.NewControlPlane(controller.Kind) == nil:
+	case controller == nil || owner.NewControlPlane(controller.Kind) == nil && !isOfMachineDeployment(machine.Elemental):
 		return "", nil
 	case owner.IsUpdating(machine.Machine) || owner.IsUpdating(machine.Elemental):
 		return infrav1.DriverClusterAPI, nil
@@ -103,7 +116,7 @@ func (r *Reconciler) isDirect(ctx context.Context, seen *observation, candidate 
 
 // driveDirect brings the rollout to the Machines that are upgraded without a reference one step further.
 func (r *Reconciler) driveDirect(ctx context.Context, seen *observation) (err error) {
-	driver := &direct.Driver{Client: r.Client, Live: r.Live, Drains: r.Drains, Namespaces: r.prover(), Recorder: r.Recorder}
+	driver := &direct.Driver{Client: r.Client, Live: r.Live, Drains: r.Drains, Namespaces: r.prover(), Recorder: r.Recorder, Clock: r.Owners.Clock}
 	seen.others.result, err = driver.Reconcile(ctx, direct.Rollout{
 		Template: seen.template, OS: osversion.OfTemplate(seen.template), Machines: seen.others.direct, Others: seen.others.notDirect,
 		IsClone: func(name string) bool { return seen.clones[name] != nil },

@@ -24,8 +24,16 @@ const (
 
 // left are the Machines of a Cluster that do not run the OS.
 type left struct {
-	// several may be upgraded at a time, and single are upgraded one at a time: control planes, and those of driver Direct.
+	// several may be upgraded at a time, and single are upgraded one at a time: control planes.
 	several, single int
+}
+
+func (l *left) add(machines int, ofControlPlane bool) {
+	if ofControlPlane {
+		l.single += machines
+	} else {
+		l.several += machines
+	}
 }
 
 // reportEstimate says when the last Machine will run the OS, by how long the upgrades of the Cluster's Machines took. It is not known where none has been

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"sigs.k8s.io/cluster-api/util"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/direct"
@@ -14,7 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// others are the Machines of the template's family that no MachineDeployment manages, or whose Nodes Rancher drains.
+// others are the Machines of the template's family whose owners are not rolled out by a reference.
 type others struct {
 	// direct are those that are upgraded without a reference, and notDirect are the others.
 	direct, notDirect []direct.Machine
@@ -27,13 +29,13 @@ type others struct {
 	// all Machines but those of owners that are rolled out by a reference, and those of them that run the OS of the template.
 	all, upToDate int32
 	// left are how many of them do not, by Cluster.
-	left map[string]int
+	left map[string]left
 	// result of the pass over those that are upgraded without a reference.
 	result direct.Result
 }
 
 func newOthers() others {
-	return others{drivers: map[string]infrav1.UpgradeDriver{}, unsupported: map[string]string{}, behind: map[string]bool{}, left: map[string]int{}}
+	return others{drivers: map[string]infrav1.UpgradeDriver{}, unsupported: map[string]string{}, behind: map[string]bool{}, left: map[string]left{}}
 }
 
 // add a Machine, by the driver of its owner.
@@ -59,7 +61,10 @@ func (o *others) add(machine direct.Candidate, isBehind bool) {
 	if !isBehind && clusterview.RunsItsOS(machine.Elemental) {
 		o.upToDate++
 	} else {
-		o.left[machine.Machine.Machine.Spec.ClusterName]++
+		cluster := machine.Machine.Machine.Spec.ClusterName
+		of := o.left[cluster]
+		of.add(1, util.IsControlPlaneMachine(machine.Machine.Machine))
+		o.left[cluster] = of
 	}
 }
 

@@ -36,16 +36,13 @@ func (r *Reconciler) countMachines(ctx context.Context, seen *observation) error
 		}
 		all, upToDate = all+made, upToDate+running
 		of := seen.left[candidate.ClusterName()]
-		if owner.NewControlPlane(candidate.Kind()) != nil {
-			of.single += int(made - running)
-		} else {
-			of.several += int(made - running)
-		}
+		of.add(int(made-running), owner.IsControlPlane(candidate))
 		seen.left[candidate.ClusterName()] = of
 	}
 	for cluster, count := range seen.others.left {
 		of := seen.left[cluster]
-		of.single += count
+		of.add(count.several, false)
+		of.add(count.single, true)
 		seen.left[cluster] = of
 	}
 	all, upToDate = all+seen.others.all, upToDate+seen.others.upToDate

@@ -60,10 +60,10 @@ func (v *View) wantedBy(ctx context.Context, machine *clusterv1.Machine) (string
 	switch {
 	case err != nil:
 		return "", err
-	case direct != "":
-		return owner.ElementalMachineTemplateKind + "/" + direct, nil
-	case controller == nil:
+	case controller == nil && direct == "":
 		return "", nil
+	case controller == nil:
+		return direct, nil
 	}
-	return controller.Kind + "/" + controller.Name, nil
+	return controller.Kind + "/" + controller.Name + "/" + direct, nil
 }

@@ -70,7 +70,7 @@ func (p *pass) heldBy(ctx context.Context, machine *clusterv1.Machine) (string, 
 	if why := inTheWay(machine); why != "" {
 		return why, nil
 	}
-	return owner.RollsOut(ctx, p.Live, machine)
+	return owner.RollsOut(ctx, p.Live, machine, p.Clock.Now())
 }
 
 // isWantedNow reports whether a machine is brought to the clone that the pass has seen, and the template, read live, still has the OS that is
@@ -173,8 +173,8 @@ func (p *pass) note(ctx context.Context, machine *infrav1.ElementalMachine, temp
 func (p *pass) leave(ctx context.Context, of Machine) error {
 	machine, noted := of.Elemental, of.Elemental.Annotations[infrav1.DirectOSAnnotation]
 	switch template := owner.DirectTemplate(machine); {
-	case template == "" && noted != "":
-		return nil
+	case template == "" && (noted != "" || machine.Labels[clusterv1.MachineDeploymentNameLabel] != ""):
+		return nil // what Cluster API brings the Machines of a MachineDeployment to, it says itself
 	case template == "":
 		noted = of.MadeWith
 	case template != p.of.Template.Name:

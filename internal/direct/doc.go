@@ -1,8 +1,8 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package direct upgrades the hosts of Machines that Cluster API cannot update in place: those of control planes of other kinds, of
-// small KubeadmControlPlanes, and Machines without an owner. It leaves the owner and its reference alone, so that no rollout of the
+// Package direct upgrades the hosts of Machines from a patched template, without a change of their owners: those of Machines that Cluster API cannot
+// update in place, and, with driver Direct, all. It leaves the owner and its reference alone, so that no rollout of the
 // owner begins, writes the content of the patched template to one ElementalMachine after the other, and makes the attempt that
 // Cluster API's hook makes for others. All state is in annotations of the ElementalMachines, which "clusterctl move" preserves, and
 // in the attempts.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,9 +29,6 @@ const (
 	// soon is for what has just been written.
 	soon = time.Second
 )
-
-// MaxConcurrent is how many Machines of a template are upgraded at a time in each Cluster.
-const MaxConcurrent = 1
 
 // Namespaces tells which namespaces have opted in to upgrades in place.
 type Namespaces interface {
@@ -50,6 +48,8 @@ type Driver struct {
 	Namespaces Namespaces
 	// Recorder emits events.
 	Recorder events.EventRecorder
+	// Clock is the time.
+	Clock clock.PassiveClock
 }
 
 // Rollout is the content of a template, and the Machines that are to run it.
@@ -79,7 +79,8 @@ type Machine struct {
 	Owner string
 	// Driver is Direct or RancherDrain, or another one that the machine is left to.
 	Driver infrav1.UpgradeDriver
-	// MadeWith is the hash of the OS of the template that the machine was made from, as that is now.
+	// MadeWith is the hash of the OS that a machine counts as brought to which was never looked at before: as a rule that of the template it was made
+	// from, as that is now.
 	MadeWith string
 }
 

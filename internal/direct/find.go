@@ -34,8 +34,8 @@ func NewFinder(owners *owner.Owners) *Finder {
 	return &Finder{owners: owners, choices: map[string]owner.Choice{}}
 }
 
-// MadeFrom are the Machines that were made from a template, whose owners are not MachineDeployments, or whose Cluster Rancher may have
-// provisioned. Those that are being deleted are left out.
+// MadeFrom are the Machines that were made from a template, but those of MachineDeployments that Cluster API rolls out. Those that are being deleted
+// are left out.
 func (f *Finder) MadeFrom(ctx context.Context, template *infrav1.ElementalMachineTemplate) ([]Candidate, error) {
 	machines, err := clusterview.MadeFrom(ctx, f.owners.Client, template.Namespace, template.Name)
 	if err != nil {
@@ -61,17 +61,36 @@ func (f *Finder) MadeFrom(ctx context.Context, template *infrav1.ElementalMachin
 	return found, nil
 }
 
-// machineOf an ElementalMachine; nil if it has none, one of the two is being deleted, or it is of a MachineDeployment that Cluster API rolls out.
+// machineOf an ElementalMachine; nil if it has none, one of the two is being deleted, or Cluster API rolls out its MachineDeployment.
 func (f *Finder) machineOf(ctx context.Context, elemental *infrav1.ElementalMachine) (*clusterv1.Machine, error) {
-	isOfOther := elemental.Labels[clusterv1.MachineDeploymentNameLabel] != "" && !rancher.MayOwn(elemental)
-	if isOfOther || !elemental.DeletionTimestamp.IsZero() {
-		return nil, nil
+	isLeft, err := f.isLeftToClusterAPI(ctx, elemental)
+	if err != nil || isLeft || !elemental.DeletionTimestamp.IsZero() {
+		return nil, err
 	}
 	machine, err := clusterview.New(f.owners.Client, clusterview.ClusterOf(elemental)).MachineOf(ctx, elemental)
 	if err != nil || machine == nil || !machine.DeletionTimestamp.IsZero() {
 		return nil, err
 	}
 	return machine, nil
+}
+
+// isLeftToClusterAPI reports whether a machine is of a MachineDeployment that Cluster API rolls out, and never had another driver.
+func (f *Finder) isLeftToClusterAPI(ctx context.Context, elemental *infrav1.ElementalMachine) (bool, error) {
+	name := elemental.Labels[clusterv1.MachineDeploymentNameLabel]
+	if name == "" || rancher.MayOwn(elemental) || owner.IsDirect(elemental) {
+		return false, nil
+	}
+	of := clusterview.ClusterOf(elemental)
+	key := owner.MachineDeploymentKind + " " + of.Name + "/" + name
+	choice, asked := f.choices[key]
+	if !asked {
+		var err error
+		if choice, err = f.owners.DriverOfMachineDeployment(ctx, of.Namespace, of.Name, name); err != nil {
+			return false, err
+		}
+		f.choices[key] = choice
+	}
+	return choice.Driver == infrav1.DriverClusterAPI, nil
 }
 
 // driverOf chooses the driver of a Machine.

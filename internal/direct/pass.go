@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -15,6 +16,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
@@ -42,8 +44,8 @@ func (p *pass) run(ctx context.Context) (Result, error) {
 	return p.step(ctx)
 }
 
-// step assigns the content of the template to the machines that have another, and lets the next one begin. One Machine is upgraded at
-// a time, but for those whose nodes are paused, and none begins after one that did not end well. Where Rancher drains the nodes, it chooses.
+// step assigns the content of the template to the machines that have another, and starts the next ones. Those whose nodes are paused do not count, and
+// none is started after one that did not end well. Where Rancher drains the nodes, it chooses.
 func (p *pass) step(ctx context.Context) (Result, error) {
 	if problem, err := p.assign(ctx); problem != nil || err != nil {
 		return waitingFor(problem), err
@@ -58,22 +60,37 @@ func (p *pass) step(ctx context.Context) (Result, error) {
 	if p.driver == infrav1.DriverRancherDrain {
 		return p.follow(ctx, progress)
 	}
-	switch {
-	case progress.failed != "":
+	if progress.failed != "" {
 		return waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: progress.failed}), nil
-	case progress.mayGoOn():
-		return p.goOn(ctx, progress.pending[0])
-	case progress.isActive || progress.isWaiting:
-		return Result{After: retry}, nil
 	}
-	return Result{}, nil
+	next, err := p.next(ctx, progress)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := p.startNext(ctx, next...)
+	if len(progress.pending)+len(progress.active) > 0 || progress.isWaiting {
+		result.add(Result{After: retry})
+	}
+	return result, err
 }
 
-func (p *pass) goOn(ctx context.Context, next *Machine) (Result, error) {
+// startNext starts the upgrades of machines. One that waits keeps none of the others from starting.
+func (p *pass) startNext(ctx context.Context, machines ...*Machine) (Result, error) {
+	if len(machines) == 0 {
+		return Result{}, nil
+	}
 	if _, problem, err := p.mayBegin(ctx); problem != nil || err != nil {
 		return waitingFor(problem), err
 	}
-	return p.begin(ctx, next)
+	all := Result{}
+	for _, machine := range machines {
+		started, err := p.begin(ctx, machine)
+		if err != nil {
+			return Result{}, err
+		}
+		all.add(started)
+	}
+	return all, nil
 }
 
 func waitingFor(problem *inplace.Problem) Result {
@@ -118,17 +135,43 @@ func (p *pass) record(ctx context.Context) error {
 			return err
 		}
 	}
+	p.machines = slices.DeleteFunc(p.machines, func(machine Machine) bool { return p.isBeingUpdated(&machine) })
 	for i := range p.machines {
 		machine := p.machines[i].Elemental
-		if owner.IsDirect(machine) {
+		noted := cmp.Or(machine.Annotations[infrav1.DirectOSAnnotation], p.machines[i].MadeWith)
+		switch {
+		case p.isUpdated(machine):
+			noted = p.hash
+		case owner.IsDirect(machine):
 			continue
 		}
-		noted := cmp.Or(machine.Annotations[infrav1.DirectOSAnnotation], p.machines[i].MadeWith)
 		if err := p.note(ctx, machine, p.of.Template.Name, noted); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isUpdated reports whether its owner has brought a machine to the template from another one, to which this driver had brought it: the note is about
+// that one.
+func (p *pass) isUpdated(machine *infrav1.ElementalMachine) bool {
+	template := owner.DirectTemplate(machine)
+	return template != "" && template != p.of.Template.Name && !p.of.IsClone(template) && !p.isNoted(machine) &&
+		osversion.Same(machine.Spec.OSVersionManagement, p.of.OS)
+}
+
+// isBeingUpdated reports whether Cluster API is bringing a machine to the template, also where it has lost all of its marks: the host has not
+// reached the OS, which this driver has not assigned.
+func (p *pass) isBeingUpdated(of *Machine) bool {
+	if owner.IsUpdating(of.Machine) || owner.IsUpdating(of.Elemental) {
+		return !owner.IsDirect(of.Elemental) || p.isUpdated(of.Elemental)
+	}
+	reached := of.Elemental.Annotations[infrav1.OSReachedAnnotation]
+	return p.isUpdated(of.Elemental) && reached != "" && reached != p.hash
+}
+
+func (p *pass) isNoted(machine *infrav1.ElementalMachine) bool {
+	return machine.Annotations[infrav1.DirectOSAnnotation] == p.hash
 }
 
 // recordDone notes that nothing is rolled out to machines any more.
@@ -168,7 +211,7 @@ func (p *pass) assign(ctx context.Context) (*inplace.Problem, error) {
 // then what it is brought to.
 func (p *pass) isAssigned(machine *infrav1.ElementalMachine) bool {
 	template := owner.DirectTemplate(machine)
-	return machine.Annotations[infrav1.DirectOSAnnotation] == p.hash && (template == p.of.Template.Name || p.of.IsClone(template))
+	return p.isNoted(machine) && (template == p.of.Template.Name || p.of.IsClone(template))
 }
 
 // clone is the one that machines of the Cluster were assigned to already, or a new one. Its name follows from the UID of the template,

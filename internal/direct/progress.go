@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"sigs.k8s.io/cluster-api/util"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
@@ -20,8 +22,8 @@ import (
 
 // progress of a rollout in a Cluster.
 type progress struct {
-	// isActive says that an attempt is under way, whatever for.
-	isActive bool
+	// active are machines with an attempt that is under way, whatever for.
+	active []*Machine
 	// isWaiting says that a node is paused, or a host has not joined yet. Others go on.
 	isWaiting bool
 	// failed says which attempt of the rollout has not succeeded, and what to do.
@@ -34,8 +36,23 @@ type progress struct {
 	pending []*Machine
 }
 
-// mayGoOn reports whether the next machine may begin.
-func (p progress) mayGoOn() bool { return len(p.pending) > 0 && !p.isActive }
+// next are the machines that may begin: control planes one at a time, and before all others, and of the others as many as are upgraded at a time.
+func (p *pass) next(ctx context.Context, of progress) ([]*Machine, error) {
+	if len(of.pending) == 0 || slices.ContainsFunc(of.active, (*Machine).isControlPlane) {
+		return nil, nil
+	}
+	first, most := of.pending[0], 1
+	if !first.isControlPlane() {
+		options, err := p.options(ctx, owner.DirectTemplate(first.Elemental))
+		if err != nil {
+			return nil, err
+		}
+		most = int(options.WithDefaults().MaxConcurrent)
+	}
+	return of.pending[:min(len(of.pending), max(0, most-len(of.active)))], nil
+}
+
+func (m *Machine) isControlPlane() bool { return util.IsControlPlaneMachine(m.Machine) }
 
 func (p *pass) look(ctx context.Context) (progress, error) {
 	found := progress{}
@@ -65,7 +82,7 @@ func (p *pass) lookAtUnfinished(machine *Machine, all []infrav1.ElementalHostUpg
 	case attempt.PhaseNow() != infrav1.UpgradeHostLost && attempts.WaitsForApproval(attempt):
 		found.isWaiting = true
 	case attempt.PhaseNow() != infrav1.UpgradeHostLost:
-		found.isActive = true
+		found.active = append(found.active, machine)
 	case !attempt.Spec.Release:
 		found.failed = p.failure(machine, attempt)
 	}

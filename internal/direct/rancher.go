@@ -32,7 +32,7 @@ func (p *pass) follow(ctx context.Context, found progress) (Result, error) {
 			waiting++
 			continue
 		}
-		begun, err := p.goOn(ctx, machine)
+		begun, err := p.startNext(ctx, machine)
 		if err != nil {
 			return Result{}, err
 		}
@@ -48,7 +48,7 @@ func (p *pass) follow(ctx context.Context, found progress) (Result, error) {
 		}
 		result.add(waitingFor(problem))
 	}
-	if found.isActive || found.isWaiting {
+	if len(found.active) > 0 || found.isWaiting {
 		result.add(Result{After: retry})
 	}
 	return result, nil

@@ -26,21 +26,23 @@ var inPlaceHooks = []string{"CanUpdateMachine", "CanUpdateMachineSet", "UpdateMa
 // ourHandlers are the names that ours offers them under.
 var ourHandlers = []string{CanUpdateMachineHandler, CanUpdateMachineSetHandler, UpdateMachineHandler}
 
-// NotOptedIn says why none of our ExtensionConfigs selects a namespace, and what to change; empty where one does. Whether it
-// is discovered at the moment, and whether others select the namespace too, makes no difference.
+// NotOptedIn says that a namespace has not opted in to upgrades in place, and what to change; empty where it has. The label of the Namespace is the
+// consent, and nothing else: neither an extension nor feature gates are needed for what Cluster API takes no part in.
 func (p *Prover) NotOptedIn(ctx context.Context, namespace string) (string, error) {
-	configs, object, err := p.extensions(ctx, namespace)
-	if err != nil {
+	object, err := p.namespace(ctx, namespace)
+	if err != nil || object.Labels[infrav1.ExtensionNamespaceLabel] == infrav1.ExtensionNamespaceEnabled {
 		return "", err
 	}
-	ours := slices.IndexFunc(configs, isOurs)
-	if ours < 0 {
-		return notInstalled(configs), nil
+	return fmt.Sprintf("Namespace %s has not opted in to upgrades in place: label it with %s=%s",
+		namespace, infrav1.ExtensionNamespaceLabel, infrav1.ExtensionNamespaceEnabled), nil
+}
+
+func (p *Prover) namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	object := &corev1.Namespace{}
+	if err := p.Live.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
+		return nil, fmt.Errorf("reading Namespace %s: %w", name, err)
 	}
-	if slices.ContainsFunc(configs, func(config runtimev1.ExtensionConfig) bool { return isOurs(config) && matches(&config, object) }) {
-		return "", nil
-	}
-	return notSelected(&configs[ours], object), nil
+	return object, nil
 }
 
 // proveExtension makes sure that our ExtensionConfig, and no other, is asked about a namespace. It
@@ -60,12 +62,9 @@ func (p *Prover) extensions(ctx context.Context, namespace string) ([]runtimev1.
 	if err := p.Live.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
 		return nil, nil, fmt.Errorf("listing ExtensionConfigs: %w", err)
 	}
-	object := &corev1.Namespace{}
-	if err := p.Live.Get(ctx, client.ObjectKey{Name: namespace}, object); err != nil {
-		return nil, nil, fmt.Errorf("reading Namespace %s: %w", namespace, err)
-	}
+	object, err := p.namespace(ctx, namespace)
 	slices.SortFunc(list.Items, func(a, b runtimev1.ExtensionConfig) int { return cmp.Compare(a.Name, b.Name) })
-	return list.Items, object, nil
+	return list.Items, object, err
 }
 
 func judgeExtensions(configs []runtimev1.ExtensionConfig, namespace *corev1.Namespace) (*runtimev1.ExtensionConfig, []Problem) {

@@ -13,7 +13,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 )
 
 // IsDirect reports whether driver Direct, or RancherDrain, upgrades the host of a machine. Cluster API does not update such a machine, and what
@@ -26,11 +25,11 @@ func DirectTemplate(machine *infrav1.ElementalMachine) string {
 	return machine.Annotations[infrav1.DirectTemplateAnnotation]
 }
 
-// DirectTemplateOf is DirectTemplate of the ElementalMachine of a Machine. Those of MachineSets are not read, as Cluster API upgrades
-// them, unless Rancher may have provisioned their Cluster. It is empty while Cluster API updates the Machine, which its owner's reference determines.
+// DirectTemplateOf is DirectTemplate of the ElementalMachine of a Machine. It is empty while Cluster API updates the Machine, which its owner's
+// reference determines.
 func DirectTemplateOf(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (string, error) {
 	ref := machine.Spec.InfrastructureRef
-	if isOfMachineSet(machine) && !rancher.MayOwn(machine) || !association.NamesElementalMachine(ref) {
+	if !association.NamesElementalMachine(ref) {
 		return "", nil
 	}
 	elemental, err := existing.Get(ctx, reader, &infrav1.ElementalMachine{}, machine.Namespace, ref.Name)

@@ -28,7 +28,7 @@ type Choice struct {
 }
 
 // DriverOf chooses the driver for a Machine. Auto is Direct only where Cluster API is known not to update the Machines in place: see
-// DriverOfOwner, and control planes of kinds that compare the names of templates only.
+// DriverOfOwner, control planes of kinds that compare the names of templates only, and MachineSets without a MachineDeployment.
 func (o *Owners) DriverOf(ctx context.Context, machine *clusterv1.Machine) (Choice, error) {
 	controller := metav1.GetControllerOf(machine)
 	if controller == nil {
@@ -37,10 +37,9 @@ func (o *Owners) DriverOf(ctx context.Context, machine *clusterv1.Machine) (Choi
 	of := controller.Kind + " " + controller.Name
 	if controller.Kind == machineSetKind {
 		if name := machine.Labels[clusterv1.MachineDeploymentNameLabel]; name != "" {
-			return o.driverOfMachineDeployment(ctx, machine.Namespace, machine.Spec.ClusterName, MachineDeploymentKind+" "+name)
+			return o.DriverOfMachineDeployment(ctx, machine.Namespace, machine.Spec.ClusterName, name)
 		}
-		return Choice{Owner: of, Problem: of +
-			" belongs to no MachineDeployment, without which Cluster API updates nothing: its Machines keep their OS. Upgrade their hosts by hand"}, nil
+		return o.driverOfOther(ctx, machine, of) // a MachineSet of its own, whose Machines Cluster API never updates
 	}
 	object := NewControlPlane(controller.Kind)
 	if object == nil {
@@ -74,7 +73,7 @@ func (o *Owners) DriverOfOwner(ctx context.Context, of Owner) (Choice, error) {
 	choice := Choice{Driver: infrav1.DriverClusterAPI, Owner: Describe(of)}
 	controlPlane, isControlPlane := of.(ControlPlane)
 	if !isControlPlane {
-		return o.driverOfMachineDeployment(ctx, of.Object().GetNamespace(), of.ClusterName(), choice.Owner)
+		return o.DriverOfMachineDeployment(ctx, of.Object().GetNamespace(), of.ClusterName(), of.Object().GetName())
 	}
 	option, _, err := driverOption(ctx, o.Client, of.Object().GetNamespace(), of.ClusterName())
 	if err != nil {

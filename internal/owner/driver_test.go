@@ -45,8 +45,10 @@ var _ = DescribeTable("DriverOf", func(kind string, replicas int32, option infra
 	Entry("a control plane of another kind", "K3sControlPlane", int32(0), infrav1.DriverAuto, by(infrav1.DriverDirect, "K3sControlPlane cp")),
 	Entry("one that is left to Cluster API", "K3sControlPlane", int32(0), infrav1.DriverClusterAPI, HaveField("Problem", "K3sControlPlane cp cannot be updated in place by "+
 		"Cluster API, and driver is ClusterAPI in spec.nodeUpgradeOption of ElementalCluster c: the Machines keep their OS. Set driver Auto or Direct")),
-	Entry("a MachineDeployment, always", owner.MachineDeploymentKind, int32(0), infrav1.DriverDirect, by(infrav1.DriverClusterAPI, "MachineDeployment md")),
-	Entry("a MachineSet alone", "MachineSet", int32(0), infrav1.DriverDirect, HaveField("Problem", HavePrefix("MachineSet cp belongs to no MachineDeployment"))),
+	Entry("a MachineDeployment", owner.MachineDeploymentKind, int32(0), infrav1.DriverAuto, by(infrav1.DriverClusterAPI, "MachineDeployment md")),
+	Entry("one that is left to this provider", owner.MachineDeploymentKind, int32(0), infrav1.DriverDirect, by(infrav1.DriverDirect, "MachineDeployment md")),
+	Entry("a MachineSet alone", "MachineSet", int32(0), infrav1.DriverAuto, by(infrav1.DriverDirect, "MachineSet cp")),
+	Entry("one that is left to Cluster API", "MachineSet", int32(0), infrav1.DriverClusterAPI, HaveField("Problem", HavePrefix("MachineSet cp cannot be updated in place by Cluster API"))),
 	Entry("nobody", "", int32(0), infrav1.DriverAuto, by(infrav1.DriverDirect, "Machine m")),
 )
 

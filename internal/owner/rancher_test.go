@@ -5,6 +5,7 @@ package owner_test
 
 import (
 	"maps"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -75,11 +76,13 @@ func noneFor(option string) types.GomegaMatcher {
 		option+" in spec.nodeUpgradeOption of ElementalCluster c: the Machines keep their OS. Set driver Auto or RancherDrain"))
 }
 
-var _ = It("The driver of a MachineDeployment in another Cluster is Cluster API, whatever is set", func() {
-	for _, driver := range []infrav1.UpgradeDriver{infrav1.DriverAuto, infrav1.DriverDirect, infrav1.DriverRancherDrain} {
+var _ = It("The driver of a MachineDeployment in another Cluster is Cluster API, or Direct by choice", func() {
+	for driver, expected := range map[infrav1.UpgradeDriver]infrav1.UpgradeDriver{
+		infrav1.DriverAuto: infrav1.DriverClusterAPI, infrav1.DriverRancherDrain: infrav1.DriverClusterAPI, infrav1.DriverDirect: infrav1.DriverDirect,
+	} {
 		p := newPool(driver, "")
 		change(p.cluster, func() { p.cluster.Spec.ControlPlaneRef.Kind = "RKE2ControlPlane" })
-		Expect(ownersAt(0).DriverOf(ctx, p.machine)).To(by(infrav1.DriverClusterAPI, "MachineDeployment md"))
+		Expect(ownersAt(0).DriverOf(ctx, p.machine)).To(by(expected, "MachineDeployment md"))
 		Expect(c.Delete(ctx, p.cluster)).To(Succeed())
 		Expect(ownersAt(0).DriverOfOwner(ctx, owner.ForMachineDeployment(p.md))).To(by(infrav1.DriverClusterAPI, "MachineDeployment md"))
 	}
@@ -92,13 +95,8 @@ var _ = DescribeTable("A Machine of a pool of Rancher wants", func(assigned, ima
 	}
 	want, found, err := ownersAt(0).WantsOSNow(ctx, p.machine)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(found).To(Equal(image != ""))
-	if found {
-		Expect(osversion.Same(want.OSVersionManagement, ownertest.OS(image))).To(BeTrue())
-		return
-	}
-	Expect(want.Unknown(p.machine)).To(Equal("ElementalMachineTemplate " + assigned + ", which is rolled out to Machine m, does not exist, or is no clone of the one that its " +
-		"MachineDeployment refers to: patch that one"))
+	Expect(found).To(BeTrue())
+	Expect(osversion.Same(want.OSVersionManagement, ownertest.OS(image))).To(BeTrue())
 },
 	Entry("what its pool refers to, if it is assigned nothing", "", imageA),
 	Entry("the same, if that is assigned", "t", imageA),
@@ -108,13 +106,21 @@ var _ = DescribeTable("A Machine of a pool of Rancher wants", func(assigned, ima
 		change(template, func() { template.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageB) })
 	}),
 	Entry("what it refers to, if that has another OS than its clone by now", "t-clone", imageA),
-	Entry("no template of another family", "other", ""),
-	Entry("no template that does not exist", "gone", ""),
-	Entry("no clone of another template than its pool refers to by now", "t-clone", "", func(p *pool) {
+	Entry("no template of another family", "other", imageA),
+	Entry("no template that does not exist", "gone", imageA),
+	Entry("no clone of another template than its pool refers to by now", "t-clone", imageB, func(p *pool) {
 		change(p.md, func() { p.md.Spec.Template.Spec.InfrastructureRef.Name = "other" })
 	}),
-	Entry("what its pool refers to, if Rancher has no part in it, whatever is assigned", "t-clone", imageA, notOfRancher),
-	Entry("the same, of another family", "other", imageA, notOfRancher),
+	Entry("the same, if Rancher has no part in it", "other", imageA, notOfRancher),
+	Entry("a clone of what its pool refers to a clone of", "t-clone", imageB, notOfRancher, func(p *pool) {
+		older := ownertest.Template(p.md.Namespace, "t-older", imageA)
+		older.Labels = map[string]string{infrav1.SourceTemplateLabel: "t"}
+		plane.Create(ctx, older)
+		template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: p.md.Namespace, Name: "t"}}
+		Expect(c.Get(ctx, client.ObjectKeyFromObject(template), template)).To(Succeed())
+		change(template, func() { template.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageB) })
+		change(p.md, func() { p.md.Spec.Template.Spec.InfrastructureRef.Name = "t-older" })
+	}),
 	Entry("what its pool refers to while Cluster API updates it", "t-clone", imageA, func(p *pool) {
 		change(p.machine, func() { metav1.SetMetaDataAnnotation(&p.machine.ObjectMeta, clusterv1.UpdateInProgressAnnotation, "") })
 	}),
@@ -125,22 +131,31 @@ func notOfRancher(p *pool) {
 	change(p.machine, func() { delete(p.machine.Labels, "rke.cattle.io/cluster-name") })
 }
 
-var _ = DescribeTable("A pool of Rancher rolls a Machine out", func(expected string, changes ...func(*pool)) {
+var _ = DescribeTable("A pool rolls a Machine out", func(expected string, changes ...func(*pool)) {
 	p := newPool(infrav1.DriverAuto, "")
 	for _, change := range changes {
 		change(p)
 	}
-	Expect(owner.RollsOut(ctx, c, p.machine)).To(Equal(expected))
+	Expect(owner.RollsOut(ctx, c, p.machine, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))).To(Equal(expected))
 },
 	Entry("not while it refers to the template that the Machine is of", ""),
 	Entry("not by condition UpToDate, which is False on all of them", "", notUpToDate),
 	Entry("when it refers to another template", "the MachineDeployment of Machine m refers to ElementalMachineTemplate other by now, and replaces it", refersToOther),
 	Entry("not without its MachineSet", "", func(p *pool) { Expect(c.Delete(ctx, p.set)).To(Succeed()) }),
 	Entry("not without its MachineDeployment", "", func(p *pool) { Expect(c.Delete(ctx, p.md)).To(Succeed()) }),
-	Entry("by condition UpToDate, if Rancher has no part in it", "the owner of Machine m rolls out another change, as the Machine's condition UpToDate is False: ",
-		notOfRancher, notUpToDate),
-	Entry("by that alone, if Rancher has no part in it", "", refersToOther, notOfRancher),
+	Entry("when it wants another version", "MachineDeployment md rolls out another change: MachineSet ms of Machine m has another version, bootstrap configuration or failure domain",
+		func(p *pool) { change(p.md, func() { p.md.Spec.Template.Spec.Version = "v1.99.0" }) }),
+	Entry("when rollout.after has come", "MachineDeployment md replaces its Machines after 2099-01-01T00:00:00Z, by its spec.rollout.after", rollsOutAfter(2099)),
+	Entry("not when that is later", "", rollsOutAfter(2101)),
+	Entry("not of a MachineSet of its own", "", func(p *pool) { change(p.set, func() { p.set.OwnerReferences = nil }) }, refersToOther),
 )
+
+// rollsOutAfter the first moment of a year.
+func rollsOutAfter(year int) func(*pool) {
+	return func(p *pool) {
+		change(p.md, func() { p.md.Spec.Rollout.After = metav1.Date(year, 1, 1, 0, 0, 0, 0, time.UTC) })
+	}
+}
 
 func notUpToDate(p *pool) { set(p.machine, clusterv1.MachineUpToDateCondition, metav1.ConditionFalse) }
 

@@ -4,6 +4,8 @@
 package owner_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +13,21 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+)
+
+var _ = DescribeTable("A control plane replaces its Machines after a moment", func(spec map[string]any, expected string) {
+	of := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	of.SetKind("KThreesControlPlane")
+	of.SetName("cp")
+	created := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Date(2050, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	Expect(owner.ControlPlaneRollsOut(of, created, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))).To(Equal(expected))
+},
+	Entry("that has come", map[string]any{"rollout": map[string]any{"after": "2099-01-01T00:00:00Z"}},
+		"KThreesControlPlane cp replaces its Machines after 2099-01-01T00:00:00Z, by its spec.rollout.after"),
+	Entry("the same by v1beta1", map[string]any{"rolloutAfter": "2099-01-01T00:00:00Z"},
+		"KThreesControlPlane cp replaces its Machines after 2099-01-01T00:00:00Z, by its spec.rolloutAfter"),
+	Entry("that comes later", map[string]any{"rolloutAfter": "2100-01-01T00:00:00Z"}, ""),
+	Entry("before which this one was not there", map[string]any{"rolloutAfter": "2049-01-01T00:00:00Z"}, ""),
 )
 
 var _ = DescribeTable("A control plane rolls out", func(status map[string]any, upToDate metav1.ConditionStatus, expected string) {
@@ -22,7 +39,7 @@ var _ = DescribeTable("A control plane rolls out", func(status map[string]any, u
 	if upToDate != "" {
 		set(machine, clusterv1.MachineUpToDateCondition, upToDate)
 	}
-	Expect(owner.ControlPlaneRollsOut(of, machine)).To(Equal(expected))
+	Expect(owner.ControlPlaneRollsOut(of, machine, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))).To(Equal(expected))
 },
 	Entry("nothing", map[string]any{"observedGeneration": int64(3), "replicas": int64(3), "updatedReplicas": int64(3)}, metav1.ConditionTrue, ""),
 	Entry("nothing that it reports", map[string]any{}, metav1.ConditionStatus(""), ""),

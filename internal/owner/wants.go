@@ -38,7 +38,7 @@ type Want struct {
 
 // WantsOS returns the OS that the owner of a Machine wants, according to the reader. During a rollout it may differ
 // from the OS that the Machine is being updated to. For a Machine that driver Direct upgrades it is that of the template that is
-// rolled out to it. found is false if it is unknown: the Machine has no owner or one of another kind, and nothing is rolled out to
+// rolled out to it, but that of its owner's where that refers to another one by now. found is false if it is unknown: the Machine has no owner or one of another kind, and nothing is rolled out to
 // it, or the template is missing or of another kind; see Want.Unknown.
 func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (want Want, found bool, err error) {
 	named, err := wantedReference(ctx, reader, machine)
@@ -49,18 +49,13 @@ func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machi
 	if !isOurTemplate(want.reference) {
 		return want, false, nil
 	}
-	template := &infrav1.ElementalMachineTemplate{}
-	key := client.ObjectKey{Namespace: machine.Namespace, Name: want.reference.Name}
-	if err := reader.Get(ctx, key, template); err != nil {
-		return want, false, existing.UnlessAbsent(err, "reading ElementalMachineTemplate "+key.Name)
-	}
-	want.Template = template
-	if want.isDirect && isOfMachineSet(machine) {
-		if isOfOwner, err := isFamilyOfOwner(ctx, reader, machine, template); err != nil || !isOfOwner {
+	if want.Template == nil {
+		want.Template, err = existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, machine.Namespace, want.reference.Name)
+		if err != nil || want.Template == nil {
 			return want, false, err
 		}
 	}
-	want.TemplateName, want.OSVersionManagement = template.Name, osversion.OfTemplate(template)
+	want.TemplateName, want.OSVersionManagement = want.Template.Name, osversion.OfTemplate(want.Template)
 	return want, true, nil
 }
 
@@ -110,10 +105,6 @@ func (w Want) Overtaker(ctx context.Context, reader client.Reader) (*infrav1.Ele
 // Unknown describes why WantsOS has not found what the owner of a Machine wants, and what to do.
 func (w Want) Unknown(machine *clusterv1.Machine) string {
 	const kinds = "nothing is rolled out to it by driver Direct: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from"
-	if w.isDirect && isOfMachineSet(machine) {
-		return fmt.Sprintf("ElementalMachineTemplate %s, which is rolled out to Machine %s, does not exist, or is no clone of the one that its "+
-			"MachineDeployment refers to: patch that one", w.reference.Name, machine.Name)
-	}
 	if w.isDirect {
 		return fmt.Sprintf("ElementalMachineTemplate %s, which is rolled out to Machine %s, does not exist: patch the template that it was a clone of",
 			w.reference.Name, machine.Name)
@@ -141,17 +132,6 @@ func (w Want) Unknown(machine *clusterv1.Machine) string {
 	}
 }
 
-// isFamilyOfOwner reports whether a template is the one that the owner of a Machine of a MachineSet refers to, or a clone of it: an annotation of
-// the ElementalMachine names it, and must not have the host take the OS of another one.
-func isFamilyOfOwner(ctx context.Context, reader client.Reader, machine *clusterv1.Machine, template *infrav1.ElementalMachineTemplate) (bool, error) {
-	named, err := ownersReference(ctx, reader, machine)
-	if err != nil || named == nil || !isOurTemplate(named.reference) {
-		return false, err
-	}
-	return template.Name == named.reference.Name ||
-		rollout.IsClone(template) && template.Labels[infrav1.SourceTemplateLabel] == rollout.LabelValue(named.reference.Name), nil
-}
-
 func isOurTemplate(named clusterv1.ContractVersionedObjectReference) bool {
 	return named.APIGroup == infrav1.GroupVersion.Group && named.Kind == ElementalMachineTemplateKind
 }
@@ -159,14 +139,41 @@ func isOurTemplate(named clusterv1.ContractVersionedObjectReference) bool {
 // wantedReference is a Want with the reference to the template with the OS, and who has set it. It is nil if nothing says which one it is.
 func wantedReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*Want, error) {
 	direct, err := DirectTemplateOf(ctx, reader, machine)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case direct == "":
+		return ownersReference(ctx, reader, machine)
+	case isOfMachineSet(machine):
+		return wantedOfPool(ctx, reader, machine, direct)
 	}
-	if direct != "" {
-		named := clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: ElementalMachineTemplateKind, Name: direct}
-		return &Want{reference: named, isDirect: true, isRollout: true}, nil
+	return &Want{reference: templateNamed(direct), isDirect: true, isRollout: true}, nil
+}
+
+func templateNamed(name string) clusterv1.ContractVersionedObjectReference {
+	return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: ElementalMachineTemplateKind, Name: name}
+}
+
+// wantedOfPool is the template that is rolled out to a Machine of a MachineSet if it is of the family of the one that the owner refers to, and otherwise
+// that: an annotation of the ElementalMachine names the former, and must not have the host take the OS of another family.
+func wantedOfPool(ctx context.Context, reader client.Reader, machine *clusterv1.Machine, name string) (*Want, error) {
+	byOwner, err := ownersReference(ctx, reader, machine)
+	if err != nil || byOwner == nil || !isOurTemplate(byOwner.reference) || byOwner.reference.Name == name {
+		return byOwner, err
 	}
-	return ownersReference(ctx, reader, machine)
+	template, err := existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, machine.Namespace, name)
+	if err != nil || template == nil {
+		return byOwner, err
+	}
+	rolledOut := &Want{reference: templateNamed(name), Template: template, isDirect: true, isRollout: true}
+	if rollout.FamilyOf(template) == rollout.LabelValue(byOwner.reference.Name) {
+		return rolledOut, nil
+	}
+	byOwner.Template, err = existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, machine.Namespace, byOwner.reference.Name)
+	if err != nil || byOwner.Template == nil || rollout.FamilyOf(template) != rollout.FamilyOf(byOwner.Template) {
+		return byOwner, err
+	}
+	return rolledOut, nil
 }
 
 func ownersReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*Want, error) {

@@ -56,6 +56,11 @@ func IsClone(template client.Object) bool {
 	return found
 }
 
+// FamilyOf is the same for a template and its clones: the value of the label of these.
+func FamilyOf(template client.Object) string {
+	return cmp.Or(template.GetLabels()[infrav1.SourceTemplateLabel], LabelValue(template.GetName()))
+}
+
 // SourceName is the name of the ElementalMachineTemplate of which one is a clone. The label has a hash of a name that is too long for it.
 func SourceName(clone client.Object) string {
 	return cmp.Or(clone.GetAnnotations()[infrav1.SourceTemplateLabel], clone.GetLabels()[infrav1.SourceTemplateLabel])

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -38,7 +39,10 @@ func (v *Viewer) OfDirect(ctx context.Context, cluster client.ObjectKey, machine
 		return elemental != nil && machines.Has(elemental.Name) && !osversion.Same(elemental.Spec.OSVersionManagement, wanted)
 	})
 	if seen != nil {
-		seen.UnderWay, seen.Options.MaxConcurrent = underWay, direct.MaxConcurrent
+		seen.UnderWay = underWay
+		if slices.ContainsFunc(seen.Subjects, func(of *preflight.Subject) bool { return util.IsControlPlaneMachine(of.Machine) }) {
+			seen.Options.MaxConcurrent = 1
+		}
 		slices.SortStableFunc(seen.Subjects, func(a, b *preflight.Subject) int { return direct.InOrder(a.Machine, b.Machine) })
 	}
 	return seen, err

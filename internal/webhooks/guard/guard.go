@@ -25,7 +25,7 @@ const (
 	KubeadmControlPlanePath = "/guard-kubeadmcontrolplane"
 	RKE2ControlPlanePath    = "/guard-rke2controlplane"
 	ControlPlanePath        = "/guard-controlplane"
-	DirectUnderWayPath      = "/guard-controlplane-under-way"
+	DirectUnderWayPath      = "/guard-under-way"
 	MachinePath             = "/guard-machine"
 )
 

@@ -24,14 +24,14 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades,verbs=get
 
-// directUnderWay keeps the spec of a control plane of any kind as it is while driver Direct upgrades the host of one of its Machines, of
-// which its provider knows nothing: a rollout that began then would replace Machines while a node is down.
+// directUnderWay keeps the spec of a MachineDeployment, or of a control plane of any kind, as it is while driver Direct upgrades the host of one of its
+// Machines, of which its provider knows nothing: a rollout that began then would replace Machines while a node is down.
 type directUnderWay struct {
 	guard   *Guard
 	decoder admission.Decoder
 }
 
-// Handle denies a change of the spec but for the replicas from Admit, which precedes the cordon, until the attempt has ended.
+// Handle denies a change of what the owner rolls out, from Admit, which precedes the cordon, until the attempt has ended.
 func (v *directUnderWay) Handle(ctx context.Context, request admission.Request) admission.Response {
 	before, after := &unstructured.Unstructured{}, &unstructured.Unstructured{}
 	if err := errors.Join(v.decoder.DecodeRaw(request.OldObject, before), v.decoder.DecodeRaw(request.Object, after)); err != nil {
@@ -51,23 +51,43 @@ func (v *directUnderWay) Handle(ctx context.Context, request admission.Request) 
 	return admission.Allowed("")
 }
 
-// rolledOutBy is the part of a control plane's spec whose change may begin a rollout.
-func rolledOutBy(controlPlane *unstructured.Unstructured) any {
-	spec, _, _ := unstructured.NestedMap(controlPlane.Object, "spec")
-	delete(spec, "replicas")
-	return spec
+// rolledOutFields are those of a MachineDeployment whose change has Machines replaced, or updated in place. Cluster API propagates the others.
+// Source: internal/controllers/machinedeployment/mdutil (MachineTemplateUpToDate), Cluster API 1.14.
+var rolledOutFields = [][]string{
+	{"template", "spec", "version"}, {"template", "spec", "bootstrap"}, {"template", "spec", "infrastructureRef"}, {"template", "spec", "failureDomain"},
+	{"rollout", "after"},
 }
 
-// underWay is the attempt of driver Direct that holds a slot for a Machine of a control plane; nil if there is none, or the control plane
-// rolls out a change already: its host is not triggered then, and to revert the change is a way out.
-func (g *Guard) underWay(ctx context.Context, controlPlane *unstructured.Unstructured) (*infrav1.ElementalHostUpgrade, error) {
-	doing := fmt.Sprintf("checking whether a host of %s %s is being upgraded", controlPlane.GetKind(), controlPlane.GetName())
-	slots, err := g.slots(ctx, controlPlane.GetNamespace(), clusterNameOf(controlPlane))
+// rolledOutBy is the part of an owner's spec whose change may begin a rollout. Of a control plane only its provider knows, so that it is all but the
+// replicas.
+func rolledOutBy(of *unstructured.Unstructured) any {
+	spec, _, _ := unstructured.NestedMap(of.Object, "spec")
+	if of.GetKind() != owner.MachineDeploymentKind {
+		delete(spec, "replicas")
+		return spec
+	}
+	found := []any{}
+	for _, path := range rolledOutFields {
+		value, _, _ := unstructured.NestedFieldNoCopy(spec, path...)
+		found = append(found, value)
+	}
+	return found
+}
+
+// underWay is the attempt of driver Direct that holds a slot for a Machine of an owner; nil if there is none, or the owner rolls out a change already:
+// its host is not triggered then, and to revert the change is a way out.
+func (g *Guard) underWay(ctx context.Context, of *unstructured.Unstructured) (*infrav1.ElementalHostUpgrade, error) {
+	doing := fmt.Sprintf("checking whether a host of %s %s is being upgraded", of.GetKind(), of.GetName())
+	cluster := clusterNameOf(of)
+	if of.GetKind() == owner.MachineDeploymentKind {
+		cluster, _, _ = unstructured.NestedString(of.Object, "spec", "clusterName")
+	}
+	slots, err := g.slots(ctx, of.GetNamespace(), cluster)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	for _, slot := range slots {
-		attempt, err := g.holder(ctx, controlPlane, slot)
+		attempt, err := g.holder(ctx, of, slot)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", doing, err)
 		}
@@ -79,19 +99,35 @@ func (g *Guard) underWay(ctx context.Context, controlPlane *unstructured.Unstruc
 }
 
 // holder of a slot, if it is such an attempt.
-func (g *Guard) holder(ctx context.Context, controlPlane *unstructured.Unstructured, slot infrav1.UpgradeSlot) (*infrav1.ElementalHostUpgrade, error) {
-	if !slot.ControlPlane {
+func (g *Guard) holder(ctx context.Context, of *unstructured.Unstructured, slot infrav1.UpgradeSlot) (*infrav1.ElementalHostUpgrade, error) {
+	if slot.ControlPlane == (of.GetKind() == owner.MachineDeploymentKind) {
 		return nil, nil
 	}
-	attempt, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalHostUpgrade{}, controlPlane.GetNamespace(), slot.Upgrade)
+	attempt, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalHostUpgrade{}, of.GetNamespace(), slot.Upgrade)
 	if err != nil || attempt == nil || attempts.ID(attempt) != slot.Attempt || attempt.Spec.Driver != infrav1.DriverDirect || !attempt.PhaseNow().IsActive() {
 		return nil, err
 	}
-	machine, err := existing.Get(ctx, g.Owners.Live, &clusterv1.Machine{}, controlPlane.GetNamespace(), attempt.Spec.MachineName)
-	if err != nil || machine == nil || !metav1.IsControlledBy(machine, controlPlane) || owner.ControlPlaneRollsOut(controlPlane, machine) != "" {
+	machine, err := existing.Get(ctx, g.Owners.Live, &clusterv1.Machine{}, of.GetNamespace(), attempt.Spec.MachineName)
+	if err != nil || machine == nil {
+		return nil, err
+	}
+	if rollsOut, err := g.rollsOut(ctx, of, machine); err != nil || rollsOut {
 		return nil, err
 	}
 	return attempt, nil
+}
+
+// rollsOut reports whether a Machine is not of an owner, or that rolls out a change already.
+func (g *Guard) rollsOut(ctx context.Context, of *unstructured.Unstructured, machine *clusterv1.Machine) (bool, error) {
+	now := g.Owners.Clock.Now()
+	if of.GetKind() != owner.MachineDeploymentKind {
+		return !metav1.IsControlledBy(machine, of) || owner.ControlPlaneRollsOut(of, machine, now) != "", nil
+	}
+	if machine.Labels[clusterv1.MachineDeploymentNameLabel] != of.GetName() {
+		return true, nil
+	}
+	why, err := owner.RollsOut(ctx, g.Owners.Live, machine, now)
+	return why != "", err
 }
 
 // slots of a Cluster that are taken; none of one with another infrastructure provider, or that does not exist.

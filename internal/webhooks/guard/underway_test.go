@@ -101,4 +101,72 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 		Entry("where a former one of its name had it", infrav1.DriverDirect, infrav1.UpgradeProgressing, func(s *infrav1.UpgradeSlot) { s.Attempt = "up/former" }),
 		Entry("for a worker", infrav1.DriverDirect, infrav1.UpgradeProgressing, func(s *infrav1.UpgradeSlot) { s.ControlPlane = false }),
 	)
+
+	Describe("or of a Machine of a MachineDeployment", func() {
+		var md *clusterv1.MachineDeployment
+		ofWorker := func(driver infrav1.UpgradeDriver) {
+			GinkgoHelper()
+			begin(driver, infrav1.UpgradeProgressing, func(s *infrav1.UpgradeSlot) { s.ControlPlane = false })
+			md = ownertest.MachineDeployment(kcp.Namespace, "md", "c", "t", 1)
+			plane.Create(ctx, md)
+			set := ownertest.MachineSet(md, "ms", "t", 1)
+			plane.Create(ctx, set)
+			before := machine.DeepCopy()
+			machine.Labels = set.Labels
+			machine.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet"))}
+			Expect(c.Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
+		}
+		changeOf := func(edit func(*clusterv1.MachineDeployment)) error {
+			changed := md.DeepCopy()
+			edit(changed)
+			return c.Patch(ctx, changed, client.MergeFrom(md))
+		}
+
+		DescribeTable("denies what would have its Machines replaced", func(edit func(*clusterv1.MachineDeployment)) {
+			ofWorker(infrav1.DriverDirect)
+			Expect(changeOf(edit)).To(beDenied("the spec cannot be changed now: ElementalHostUpgrade up upgrades the host of Machine m"))
+		},
+			Entry("another version", func(m *clusterv1.MachineDeployment) { m.Spec.Template.Spec.Version = "v1.36.4" }),
+			Entry("another bootstrap configuration", func(m *clusterv1.MachineDeployment) {
+				m.Spec.Template.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
+					APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfigTemplate", Name: "other",
+				}}
+			}),
+			Entry("another failure domain", func(m *clusterv1.MachineDeployment) { m.Spec.Template.Spec.FailureDomain = "other" }),
+			Entry("a moment after which they are replaced", func(m *clusterv1.MachineDeployment) { m.Spec.Rollout.After = metav1.Now() }),
+		)
+
+		DescribeTable("lets pass what Cluster API propagates, or scales by", func(edit func(*clusterv1.MachineDeployment)) {
+			ofWorker(infrav1.DriverDirect)
+			Expect(changeOf(edit)).To(Succeed())
+		},
+			Entry("replicas", func(m *clusterv1.MachineDeployment) { m.Spec.Replicas = ptr.To[int32](5) }),
+			Entry("metadata of Machines", func(m *clusterv1.MachineDeployment) { m.Spec.Template.Annotations = map[string]string{"a": "b"} }),
+			Entry("how they are drained", func(m *clusterv1.MachineDeployment) {
+				m.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To[int32](60)
+			}),
+			Entry("its strategy", func(m *clusterv1.MachineDeployment) {
+				m.Spec.Rollout.Strategy = clusterv1.MachineDeploymentRolloutStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
+			}),
+		)
+
+		It("lets everything pass while Cluster API updates the Machine, or for another MachineDeployment", func() {
+			ofWorker(infrav1.DriverClusterAPI)
+			Expect(changeOf(func(m *clusterv1.MachineDeployment) { m.Spec.Template.Spec.Version = "v1.36.4" })).To(Succeed())
+			ofWorker(infrav1.DriverDirect)
+			md = ownertest.MachineDeployment(kcp.Namespace, "other", "c", "t", 1)
+			plane.Create(ctx, md)
+			Expect(changeOf(func(m *clusterv1.MachineDeployment) { m.Spec.Template.Spec.Version = "v1.36.4" })).To(Succeed())
+		})
+
+		It("lets a change be reverted that was there before", func() {
+			ofWorker(infrav1.DriverDirect)
+			set := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: md.Namespace, Name: "ms"}}
+			Expect(c.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
+			before := set.DeepCopy()
+			set.Spec.Template.Spec.Version = "v1.0.0"
+			Expect(c.Patch(ctx, set, client.MergeFrom(before))).To(Succeed())
+			Expect(changeOf(func(m *clusterv1.MachineDeployment) { m.Spec.Template.Spec.Version = "v1.0.0" })).To(Succeed())
+		})
+	})
 })

@@ -98,6 +98,7 @@ var _ = Describe("A request of an upgrade by driver Direct", func() {
 		Expect(w.ask(ctx, "v2")).To(Succeed())
 	},
 		Entry("of a K3s control plane", controlledBy(of, "KThreesControlPlane")),
+		Entry("of a MachineSet without a MachineDeployment", controlledBy(clusterv1.GroupVersion.Group, "MachineSet")),
 		Entry("without an owner", nil),
 	)
 
@@ -110,7 +111,6 @@ var _ = Describe("A request of an upgrade by driver Direct", func() {
 		Expect(w.ask(ctx, "v2")).To(Succeed())
 		Expect(person.Warnings).To(BeEmpty())
 	},
-		Entry("of a MachineSet without a MachineDeployment", func(context.Context, *world) {}, controlledBy(clusterv1.GroupVersion.Group, "MachineSet")),
 		Entry("that driver ClusterAPI leaves alone", func(ctx context.Context, w *world) {
 			w.setOption(ctx, func(option *infrav1.NodeUpgradeOption) { option.Driver = infrav1.DriverClusterAPI })
 		}, controlledBy(of, "KThreesControlPlane")),
