@@ -5,10 +5,12 @@ package rollout_test
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -20,7 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-var _ = Describe("A patched template", Ordered, func() {
+var _ = DescribeTableSubtree("A patched template", func(driver infrav1.UpgradeDriver, options lab.Options) {
 	var (
 		cluster *scenario.Cluster
 		before  []scenario.Identity
@@ -30,7 +32,8 @@ var _ = Describe("A patched template", Ordered, func() {
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		cluster = suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{}), scenario.Options{})
+		cluster = suite.NewCluster(ctx, suite.StartLab(ctx, options), scenario.Options{})
+		Expect(cluster.PatchUpgradeOption(ctx, `{"driver":"`+string(driver)+`"}`)).To(Succeed())
 		Expect(cluster.DeployWeb(ctx)).To(Succeed())
 		var err error
 		before, err = cluster.Identities(ctx)
@@ -38,12 +41,17 @@ var _ = Describe("A patched template", Ordered, func() {
 	})
 
 	BeforeEach(func() { began = time.Now() })
+	AfterAll(func() {
+		if driver == infrav1.DriverDirect {
+			expectOwnersLeftAlone(cluster)
+		}
+	})
 
 	It("upgrades every host in place, one after the other", func(ctx SpecContext) {
 		said := watchTransitions(ctx, cluster)
 		wanted := push(ctx, cluster, "v2", image.OS{UpgradeSeconds: 7})
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
-		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+		awaitImage(ctx, cluster, wanted)
 
 		expectKept(ctx, cluster, before)
 		expectUndisturbed(cluster, began)
@@ -53,6 +61,9 @@ var _ = Describe("A patched template", Ordered, func() {
 		}
 		for machine, messages := range said.of() {
 			Expect(len(messages)).To(BeNumerically("<=", 40), "transitions of Machine %s: %q", machine, messages)
+			if driver == infrav1.DriverDirect {
+				continue // the condition is Cluster API's, which takes no part
+			}
 			Expect(messages).To(ContainElement(MatchRegexp(`In-place update in progress: \w+ \(\d+/14\): .+`)),
 				"the condition says the step, n of N and what it waits for")
 		}
@@ -82,7 +93,7 @@ var _ = Describe("A patched template", Ordered, func() {
 		Expect(upgradesOf(cluster.Lab.Host(node))).To(Equal(1), "the host is not touched")
 
 		setCordon(ctx, cluster, "uncordon", node)
-		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+		awaitImage(ctx, cluster, wanted)
 		expectKept(ctx, cluster, before)
 	})
 
@@ -102,7 +113,7 @@ var _ = Describe("A patched template", Ordered, func() {
 		By("patching a good image")
 		good = push(ctx, cluster, "v5", image.OS{})
 		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
-		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
+		awaitImage(ctx, cluster, good)
 		Expect(audit.Offered(suite.Audit(cluster.Lab.Management), bad.URI())).To(Equal([]string{attempt.Spec.HostName}),
 			"the bad image was offered to one host only")
 		expectKept(ctx, cluster, before)
@@ -119,13 +130,13 @@ var _ = Describe("A patched template", Ordered, func() {
 		fallen := cluster.Lab.Host(attempt.Spec.HostName)
 		upgrades := upgradesOf(fallen)
 		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
-		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
+		awaitImage(ctx, cluster, good)
 		Expect(upgradesOf(fallen)).To(Equal(upgrades), "there was nothing to upgrade")
 
 		By("continuing with an upgrade that is killed halfway once on each host")
 		fixed := push(ctx, cluster, "v7", image.OS{UpgradeKilled: true})
 		Expect(cluster.PatchImage(ctx, fixed)).To(Succeed())
-		Expect(cluster.AwaitImage(ctx, fixed)).To(Succeed())
+		awaitImage(ctx, cluster, fixed)
 		expectKept(ctx, cluster, before)
 		expectUndisturbed(cluster, began)
 	})
@@ -141,16 +152,55 @@ var _ = Describe("A patched template", Ordered, func() {
 		By("rolling back to an image by hand")
 		wanted := push(ctx, cluster, "v8", image.OS{})
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
-		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+		awaitImage(ctx, cluster, wanted)
 		expectKept(ctx, cluster, before)
 	})
-})
+},
+	Entry("by Cluster API", Ordered, infrav1.DriverClusterAPI, lab.Options{}),
+	Entry("by this provider alone, without feature gates and extension", Ordered, infrav1.DriverDirect,
+		lab.Options{WithoutInPlaceUpdates: true, WithoutExtension: true}),
+)
+
+// expectOwnersLeftAlone asserts that our manager has written to no owner, and that Cluster API has updated no Machine.
+func expectOwnersLeftAlone(cluster *scenario.Cluster) {
+	GinkgoHelper()
+	for _, event := range suite.Audit(cluster.Lab.Management) {
+		if event.ObjectRef == nil || !audit.IsWrite(event) || !audit.Succeeded(event) {
+			continue
+		}
+		isOwner := slices.Contains([]string{"machinedeployments", "machinesets"}, event.ObjectRef.Resource)
+		Expect(isOwner && event.User.Username == lab.ManagerUser).To(BeFalse(), "%s %s/%s", event.Verb, event.ObjectRef.Resource, event.ObjectRef.Name)
+		if event.RequestObject != nil {
+			Expect(string(event.RequestObject.Raw)).NotTo(ContainSubstring(clusterv1.UpdateInProgressAnnotation), "%s of %s", event.ObjectRef.Name, event.User.Username)
+		}
+	}
+}
 
 func push(ctx context.Context, cluster *scenario.Cluster, tag string, os image.OS) image.Image {
 	GinkgoHelper()
 	pushed, err := cluster.PushImage(ctx, tag, os)
 	Expect(err).NotTo(HaveOccurred())
 	return pushed
+}
+
+// awaitImage waits until all hosts run an image, and their nodes serve again.
+func awaitImage(ctx context.Context, cluster *scenario.Cluster, wanted image.Image) {
+	GinkgoHelper()
+	Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+	Eventually(cordonedNodes).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
+	Eventually(inWork).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
+}
+
+// inWork are the attempts that have not ended.
+func inWork(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
+	attempts, err := cluster.Attempts(ctx)
+	found := []string{}
+	for i := range attempts {
+		if !attempts[i].PhaseNow().IsEnd() {
+			found = append(found, attempts[i].Name+": "+attempts[i].Status.Message)
+		}
+	}
+	return found, err
 }
 
 func upgradesOf(host *lab.Host) int {
