@@ -171,10 +171,12 @@ const (
 	CompetingExtensionReason      = "CompetingExtension"
 	UnsupportedStrategyReason     = "UnsupportedStrategy"
 	UnsupportedControlPlaneReason = "UnsupportedControlPlane"
+	// NamespaceNotOptedInReason: the Namespace does not have the label that is the consent to upgrades in place.
+	NamespaceNotOptedInReason = "NamespaceNotOptedIn"
 	// UpdateRefusedReason: the API server rejects, in a dry run, what KubeadmControlPlane would write.
 	UpdateRefusedReason = "UpdateRefused"
 	CloneChangedReason  = "CloneChanged"
-	// WaitingForMachineReason: the Machine that is next cannot be upgraded by driver Direct yet.
+	// WaitingForMachineReason: a Machine that is next cannot be upgraded by driver Direct yet.
 	WaitingForMachineReason = "WaitingForMachine"
 	// WaitingForRancherReason: the Machines are upgraded when Rancher drains their Nodes.
 	WaitingForRancherReason = "WaitingForRancher"

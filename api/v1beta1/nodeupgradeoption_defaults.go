@@ -53,10 +53,13 @@ func (t UpgradeTimeouts) Settle() time.Duration {
 	return seconds(t.SettleSeconds, DefaultSettleTimeout)
 }
 
-// Disruption is how long a node may be away from Admit to its end, without what a user is waited for.
+// Disruption is the sum of the time-outs from Admit until the node serves again. Waits for a user do not count.
 func (t UpgradeTimeouts) Disruption() time.Duration {
-	return t.Evacuation() + t.Drain() + t.Reboot() + t.Assessment()
+	return t.Evacuation() + t.Drain() + t.Return()
 }
+
+// Return is the sum of the time-outs from the trigger until the node serves again.
+func (t UpgradeTimeouts) Return() time.Duration { return t.Reboot() + t.Assessment() }
 
 func seconds(set *int32, fallback time.Duration) time.Duration {
 	if set == nil {

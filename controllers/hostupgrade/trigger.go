@@ -115,13 +115,17 @@ func (r *Reconciler) notDesired(ctx context.Context, o *observation) (*hold, err
 	return unlessEmpty(why, reason, "Machine/"+o.upgrade.Spec.MachineName), nil
 }
 
-// rollingOut is the hold of a Machine that Cluster API does not update in place, and that its owner may be about to replace, or is to replace before the node
-// serves again. The Machine was read by this reconcile.
+// rollingOut is the hold of a Machine that Cluster API does not update in place, and that its owner may be about to replace, or is to replace within the time
+// that its node may take to serve again. The Machine was read by this reconcile.
 func (r *Reconciler) rollingOut(ctx context.Context, o *observation) (*hold, error) {
 	if owner.IsUpdating(o.machine) {
 		return nil, nil
 	}
-	why, err := owner.RollsOut(ctx, r.APIReader, o.machine, o.now.Add(o.options.Timeouts.Disruption()))
+	within := o.options.Timeouts.Disruption()
+	if o.admitted() { // and drained
+		within = o.options.Timeouts.Return()
+	}
+	why, err := owner.RollsOut(ctx, r.APIReader, o.machine, o.now.Add(within))
 	if err != nil || why == "" {
 		return nil, err
 	}

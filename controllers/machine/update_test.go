@@ -79,6 +79,17 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.UpgradeInProgressReason))
 	}
 
+	// noted is what driver Direct has noted on the machine.
+	noted := func(ctx SpecContext, template, os string) {
+		GinkgoHelper()
+		apiserver.Change(ctx, server.Client, machine, func() {
+			machine.Annotations[infrav1.DirectTemplateAnnotation], machine.Annotations[infrav1.DirectOSAnnotation] = template, os
+			if template == "" {
+				delete(machine.Annotations, infrav1.DirectTemplateAnnotation)
+			}
+		})
+	}
+
 	DescribeTable("gets the mark back that was lost, once Cluster API has had the time to set it itself",
 		func(ctx SpecContext, lose func(ctx SpecContext)) {
 			lose(ctx)
@@ -95,6 +106,10 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			Expect(annotate(ctx, machine, clusterv1.UpdateInProgressAnnotation)).To(Succeed())
 		}),
 		Entry("after it and all other marks were lost before an attempt was made", func(ctx SpecContext) { neverBegun(ctx) }),
+		Entry("the same, although driver Direct had brought it to the template before", func(ctx SpecContext) {
+			noted(ctx, "t1", osversion.Hash(image("oci://os:v1")))
+			neverBegun(ctx)
+		}),
 		Entry("while the attempt goes on", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeProgressing, "") }),
 		Entry("while the host does not come back", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeHostLost, "sha256:2") }),
 		Entry("although the host fell back", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeRolledBack, "sha256:2") }),
@@ -121,6 +136,14 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			Consistently(server.Stored(ctx, owner)).ShouldNot(marked())
 		},
 		Entry("there is no attempt", func(SpecContext) {}),
+		Entry("driver Direct is bringing it to what it specifies", func(ctx SpecContext) {
+			neverBegun(ctx)
+			noted(ctx, "gone", osversion.Hash(image("oci://os:v2")))
+		}),
+		Entry("driver Direct has left it on the way there", func(ctx SpecContext) {
+			neverBegun(ctx)
+			noted(ctx, "", "left")
+		}),
 		Entry("a person changed the machine by hand", func(ctx SpecContext) {
 			apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") })
 		}),

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/direct"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
@@ -43,7 +45,7 @@ func (r *Reconciler) annotate(ctx context.Context, seen *observation) error {
 	return nil
 }
 
-// annotateHash records the content once there is no owner left to be pointed to it. A paused Cluster may
+// annotateHash records the content once there is no owner left to be pointed to it, and driver Direct has noted which Machines have it. A paused Cluster may
 // be on its way from another management cluster, with Machines that are still to come.
 func (r *Reconciler) annotateHash(ctx context.Context, seen *observation, wanted map[string]string) error {
 	if labels.IsTopologyOwned(seen.template) {
@@ -51,6 +53,11 @@ func (r *Reconciler) annotateHash(ctx context.Context, seen *observation, wanted
 	}
 	recorded, known := wanted[infrav1.RolledOutHashAnnotation]
 	if recorded == seen.hash || known && len(seen.owners) == 0 || len(seen.at(pending))+len(seen.at(managed)) > 0 {
+		return nil
+	}
+	if slices.ContainsFunc(seen.others.direct, func(of direct.Machine) bool {
+		return isOfMachineDeployment(of.Elemental) && !owner.IsDirect(of.Elemental)
+	}) {
 		return nil
 	}
 	for _, candidate := range seen.owners {

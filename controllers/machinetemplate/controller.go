@@ -138,8 +138,8 @@ func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalM
 	}
 	seen.failed = errors.Join(
 		r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.concerned, seen.at(pending)...),
-		r.annotate(ctx, seen),
-		r.driveDirect(ctx, seen))
+		r.driveDirect(ctx, seen),
+		r.annotate(ctx, seen))
 	r.reportReverted(seen)
 	if len(seen.at(pending)) == 0 {
 		if seen.failed != nil {

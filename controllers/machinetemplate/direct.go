@@ -41,13 +41,18 @@ func (r *Reconciler) observeOthers(ctx context.Context, seen *observation) error
 	wanted := osversion.OfTemplate(seen.template)
 	for i := range found {
 		isBehind := !osversion.Same(found[i].Elemental.Spec.OSVersionManagement, wanted)
-		if isBehind && seen.outdated && isOfMachineDeployment(found[i].Elemental) && owner.MadeFrom(found[i].Elemental) == seen.template.Name {
-			// A change of the template that Cluster API has not rolled out, as where something was in the way.
+		if isBehind && seen.hasUnrolled(found[i].Elemental) {
 			found[i].MadeWith = osversion.Hash(found[i].Elemental.Spec.OSVersionManagement)
 		}
 		seen.others.add(found[i], isBehind)
 	}
 	return nil
+}
+
+// hasUnrolled reports whether a machine was made from the template before a change that Cluster API has not rolled out to its MachineDeployment, as where
+// something was in the way.
+func (o *observation) hasUnrolled(machine *infrav1.ElementalMachine) bool {
+	return o.outdated && isOfMachineDeployment(machine) && owner.MadeFrom(machine) == o.template.Name
 }
 
 func isOfMachineDeployment(machine *infrav1.ElementalMachine) bool {
@@ -69,7 +74,7 @@ func (r *Reconciler) find(ctx context.Context, seen *observation) ([]direct.Cand
 }
 
 // rolledOutBy is the driver by which a rollout that has not ended reaches a Machine; empty if there is none. What Auto chooses for its owner
-// stays the same until then, whatever becomes of feature gates and replicas: a rollout that somebody has stopped would go on by the other
+// stays the same until then, whatever becomes of feature gates and replicas: a rollout that a user has stopped would go on by the other
 // way, and what has Machines replaced would not be reported. Whatever is chosen for a MachineDeployment, Cluster API brings its Machines to the clone that
 // it refers to.
 func (o *observation) rolledOutBy(machine direct.Candidate) infrav1.UpgradeDriver {

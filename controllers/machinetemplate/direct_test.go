@@ -263,7 +263,7 @@ var _ = Describe("Driver Direct", func() {
 		Expect(w.attempts()).To(BeEmpty())
 		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
 	},
-		Entry("a namespace that has not opted in", func() { w.optOut() }, infrav1.ExtensionNotMatchingReason, "has not opted in"),
+		Entry("a namespace that has not opted in", func() { w.optOut() }, infrav1.NamespaceNotOptedInReason, "has not opted in"),
 		Entry("a Cluster that is paused", func() { apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) }) }, infrav1.WaitingForClusterReason, "Cluster c is paused"),
 		Entry("a template of a topology", func() {
 			apiserver.Change(ctx, c, w.template, func() { w.template.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })

@@ -28,6 +28,10 @@ type left struct {
 	several, single int
 }
 
+func (l *left) plus(other left) {
+	l.several, l.single = l.several+other.several, l.single+other.single
+}
+
 func (l *left) add(machines int, ofControlPlane bool) {
 	if ofControlPlane {
 		l.single += machines

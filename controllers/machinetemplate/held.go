@@ -31,10 +31,7 @@ const (
 )
 
 // sameCause names the reason by which a template already reports what holds its attempts, too.
-var sameCause = map[infrav1.HoldReason]infrav1.HoldReason{
-	infrav1.HoldClusterPaused:       infrav1.WaitingForClusterReason,
-	infrav1.HoldNamespaceNotOptedIn: infrav1.ExtensionNotMatchingReason,
-}
+var sameCause = map[infrav1.HoldReason]infrav1.HoldReason{infrav1.HoldClusterPaused: infrav1.WaitingForClusterReason}
 
 // renewed are the reasons that are found anew in each reconcile, also in one that fails.
 var renewed = []infrav1.HoldReason{clusterv1.PausedReason, infrav1.BlockedReason}

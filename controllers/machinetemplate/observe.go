@@ -182,16 +182,16 @@ func (o *observation) isBehind(candidate owner.Owner) (bool, error) {
 // hasOutdatedMachines reports whether Machines were made from the template before it was changed. The hash
 // alone does not tell: a template may be changed before its first Machine is made, or come from another
 // management cluster, or from the predecessor of this provider. A Machine that driver Direct has brought to the content, or first seen
-// it with, merely differs: whoever is given its owner next has nothing to roll out.
+// it with, merely differs: whoever is given its owner next has nothing to roll out. One that it has brought to another content, or left on the way there, is
+// outdated whatever Cluster API has rolled out before.
 func (r *Reconciler) hasOutdatedMachines(ctx context.Context, seen *observation) (bool, error) {
 	template := seen.template
 	recorded, known := template.Annotations[infrav1.RolledOutHashAnnotation]
-	if recorded == seen.hash || !known && template.Generation == 1 {
-		return false, nil
-	}
+	isChanged := recorded != seen.hash && (known || template.Generation != 1)
 	machines, err := clusterview.MadeFrom(ctx, r.Client, template.Namespace, template.Name)
 	wanted := osversion.OfTemplate(template)
 	return slices.ContainsFunc(machines, func(machine infrav1.ElementalMachine) bool {
-		return !osversion.Same(machine.Spec.OSVersionManagement, wanted) && machine.Annotations[infrav1.DirectOSAnnotation] != osversion.Hash(wanted)
+		noted := machine.Annotations[infrav1.DirectOSAnnotation]
+		return !osversion.Same(machine.Spec.OSVersionManagement, wanted) && noted != osversion.Hash(wanted) && (isChanged || noted != "")
 	}), err
 }

@@ -4,6 +4,7 @@
 package machinetemplate_test
 
 import (
+	"context"
 	"maps"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
@@ -197,7 +199,7 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 		Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "m1"), HaveField("Spec.MachineName", "m2"), HaveField("Spec.MachineName", "m3")))
 	})
 
-	It("stops after a bad end, and does not start while its owner rolls out another change", func() {
+	It("does not start while its owner rolls out another change", func() {
 		apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Template.Spec.Version = "v1.99.0" })
 		w.patch(imageB)
 		w.reconcileTemplate()
@@ -207,7 +209,11 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Template.Spec.Version = "v1.99.0" })
 		w.reconcileTemplate()
 		Expect(w.attempts()).To(HaveLen(3))
+	})
 
+	It("stops after a bad end", func() {
+		w.patch(imageB)
+		w.reconcileTemplate()
 		bad := w.attempts()[0]
 		w.end(&bad, infrav1.UpgradeRolledBack)
 		w.addOfPool(w.set, "m4", "t", imageA)
@@ -230,3 +236,137 @@ var _ = It("Driver Direct upgrades the Machines of a MachineSet without a Machin
 	Expect(c.Get(ctx, client.ObjectKeyFromObject(w.set), w.set)).To(Succeed())
 	Expect(w.set.Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t"))
 })
+
+var _ = Describe("Driver Direct and Cluster API take turns with a MachineDeployment", func() {
+	var w *world
+	BeforeEach(func() {
+		w = newWorld()
+		w.setDriver(infrav1.DriverDirect)
+		w.addOfPool(w.set, "m1", "t", imageA)
+		w.addOfPool(w.set, "m2", "t", imageA)
+		cluster := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
+		apiserver.Change(ctx, c, cluster, func() { cluster.Spec.NodeUpgradeOption.MaxConcurrent = 1 })
+		w.reconcileTemplate()
+	})
+	// blocked is what keeps Cluster API from rolling the template out: there is no extension.
+	blocked := func() {
+		GinkgoHelper()
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.ExtensionNotReadyReason)
+	}
+
+	It("and a template that is patched back is to be rolled out to what has the other content", func() {
+		w.patch(imageB)
+		w.reconcileTemplate()
+		w.succeed(imageB)
+		w.setDriver(infrav1.DriverClusterAPI)
+		w.reconcileTemplate()
+		blocked()
+		w.patch(imageA)
+		w.reconcileTemplate()
+		blocked()
+	})
+
+	It("and what the first has noted says nothing of what the other has rolled out", func() {
+		w.patch(imageB)
+		w.reconcileTemplate()
+		w.succeed(imageB)
+		w.reconcileTemplate()
+		w.succeed(imageB)
+		w.reconcileTemplate()
+		made := len(w.attempts())
+		w.setDriver(infrav1.DriverClusterAPI)
+		w.patch(imageC)
+		w.reconcileTemplate()
+		clone := ownertest.Template(w.namespace, "t-clone", imageC)
+		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "t"}
+		plane.Create(ctx, clone)
+		for _, name := range []string{"m1", "m2"} { // as Cluster API, and then the machine controller
+			elemental := w.elemental(name)
+			apiserver.Change(ctx, c, elemental, func() {
+				elemental.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = clone.Name
+				elemental.Spec.OSVersionManagement = ownertest.OS(imageC)
+				host := ownertest.Host(elemental)
+				host.Status.OS = infrav1.HostOS{ImageURI: imageC, BootMode: "active"}
+				capiworkaround.RecordReached(elemental, host)
+			})
+			Expect(w.noted(name)).To(Equal([]string{"", ""}))
+			w.runs(name, imageC)
+		}
+		apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = clone.Name })
+		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = clone.Name })
+		w.patch(imageB)
+		w.setDriver(infrav1.DriverDirect)
+		w.reconcileTemplate()
+		Expect(w.attempts()).To(HaveLen(made+1), "the former OS is rolled out again")
+	})
+
+	It("and the content counts as rolled out once all Machines are noted, although one cannot be at first", func() {
+		w = newWorld()
+		w.addOfPool(w.set, "n1", "t", imageA)
+		w.addOfPool(w.set, "n2", "t", imageA)
+		w.patch(imageB)
+		w.setDriver(infrav1.DriverDirect)
+		healthy := w.reconciler.Client
+		w.reconciler.Client = refusesToNote{healthy, "n2"}
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).To(MatchError(errRefused))
+		w.reconciler.Client = healthy
+		w.reconcileTemplate()
+		Expect(w.noted("n2")).To(Equal([]string{w.clones()[0].Name, hashOf(imageB)}))
+	})
+
+	It("and goes on with the others while a Machine waits, of a MachineDeployment that is paused, too", func() {
+		other := ownertest.MachineDeployment(w.namespace, "another", "c", "t", 1)
+		plane.Create(ctx, other)
+		apiserver.Change(ctx, c, other, func() { other.Spec.Paused = ptr.To(true) })
+		set := ownertest.MachineSet(other, "another", "t", 1)
+		plane.Create(ctx, set)
+		w.addOfPool(set, "a1", "t", imageA)
+		w.reconcileTemplate()
+		w.patch(imageB)
+		w.reconcileTemplate()
+		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("m1"))
+		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("Machine a1 is not upgraded: MachineDeployment another is paused: unset its spec.paused"))
+	})
+
+	It("and nothing is started for a Machine whose MachineSet refers to another template by now", func() {
+		next := ownertest.Template(w.namespace, "next", imageC)
+		plane.Create(ctx, next)
+		own := w.set.DeepCopy()
+		own.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "own", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}
+		plane.Create(ctx, own)
+		w.addOfPool(own, "a1", "t", imageA)
+		w.reconcileTemplate()
+		apiserver.Change(ctx, c, own, func() { own.Spec.Template.Spec.InfrastructureRef.Name = "next" })
+		w.patch(imageB)
+		w.reconcileTemplate()
+		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("m1"))
+		Expect(w.elemental("a1").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
+		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("its owner wants the OS of ElementalMachineTemplate next"))
+	})
+
+	It("and a Machine of a MachineSet of its own that a former version has noted is not upgraded by that", func() {
+		own := w.set.DeepCopy()
+		own.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "own", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}
+		plane.Create(ctx, own)
+		w.addOfPool(own, "a1", "t", imageA)
+		elemental := w.elemental("a1")
+		apiserver.Change(ctx, c, elemental, func() { elemental.Annotations[infrav1.DirectOSAnnotation] = hashOf(imageC) })
+		w.reconcileTemplate()
+		Expect(w.noted("a1")).To(Equal([]string{"t", hashOf(imageA)}))
+		Expect(w.attempts()).To(BeEmpty())
+	})
+})
+
+// refusesToNote cannot write an ElementalMachine.
+type refusesToNote struct {
+	client.Client
+	name string
+}
+
+func (r refusesToNote) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if _, isMachine := object.(*infrav1.ElementalMachine); isMachine && object.GetName() == r.name {
+		return errRefused
+	}
+	return r.Client.Patch(ctx, object, patch, options...)
+}

@@ -41,8 +41,7 @@ func (r *Reconciler) countMachines(ctx context.Context, seen *observation) error
 	}
 	for cluster, count := range seen.others.left {
 		of := seen.left[cluster]
-		of.add(count.several, false)
-		of.add(count.single, true)
+		of.plus(count)
 		seen.left[cluster] = of
 	}
 	all, upToDate = all+seen.others.all, upToDate+seen.others.upToDate

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
@@ -64,8 +65,8 @@ type UpdateMarks struct {
 //
 // It reports whether it has restored the mark. after is when to look again, where it is too early to tell whether the mark is lost.
 func (u UpdateMarks) Restore(ctx context.Context, of Update) (restored bool, after time.Duration, err error) {
-	if owner.IsLeftToDirect(of.Owner, of.Machine) { // Cluster API was never to mark it
-		return false, 0, nil
+	if isDirect, err := u.isDirect(ctx, of); err != nil || isDirect { // Cluster API was never to mark it
+		return false, 0, err
 	}
 	seen := marks{Update: of}
 	if lost, err := seen.lost(ctx, u.Client); err != nil || !lost {
@@ -86,6 +87,28 @@ func (u UpdateMarks) Restore(ctx context.Context, of Update) (restored bool, aft
 		return false, 0, fmt.Errorf("restoring the update mark of Machine %s: %w", now.Owner.Name, err)
 	}
 	return true, 0, nil
+}
+
+// isDirect reports whether driver Direct has brought a machine to what it specifies, or to the family of the template that it was made from, or has left it
+// on the way there. Where it has brought it to another template, Cluster API has moved it on since.
+func (u UpdateMarks) isDirect(ctx context.Context, of Update) (bool, error) {
+	named, madeFrom := owner.DirectTemplate(of.Machine), owner.MadeFrom(of.Machine)
+	switch {
+	case of.Machine.Annotations[infrav1.DirectOSAnnotation] == owner.LeftByDirect && !owner.IsUpdating(of.Machine):
+		return of.Template == nil || !rollout.IsClone(of.Template), nil
+	case !owner.IsLeftToDirect(of.Owner, of.Machine):
+		return false, nil
+	case named == madeFrom, of.Machine.Annotations[infrav1.DirectOSAnnotation] == osversion.Hash(of.Machine.Spec.OSVersionManagement):
+		return true, nil
+	}
+	template, err := existing.Get(ctx, u.Client, &infrav1.ElementalMachineTemplate{}, of.Machine.Namespace, named, client.UnsafeDisableDeepCopy)
+	if err != nil || template == nil {
+		return false, err
+	}
+	if of.Template != nil {
+		return rollout.FamilyOf(template) == rollout.FamilyOf(of.Template), nil
+	}
+	return rollout.FamilyOf(template) == rollout.LabelValue(madeFrom), nil
 }
 
 // lostNow is lost by live reads: the cache lags behind, and keeps no record of who wrote what when.
@@ -187,13 +210,16 @@ func NeverBegun(machine *infrav1.ElementalMachine, template *infrav1.ElementalMa
 		host != nil && hoststate.Runs(host, wanted) == hoststate.MatchOther
 }
 
-// RecordReached notes that the host runs what the machine asks for.
+// RecordReached notes that the host runs what the machine asks for. What driver Direct has noted of a machine that it does not have any more is out of date
+// once the host has reached another OS.
 func RecordReached(machine *infrav1.ElementalMachine, host *infrav1.ElementalHost) {
 	hash := osversion.Hash(machine.Spec.OSVersionManagement)
 	if hash == "" || !hoststate.Bootstrapped(host) || hoststate.Runs(host, machine.Spec.OSVersionManagement) != hoststate.MatchSame {
 		return
 	}
-	annotations.AddAnnotations(machine, map[string]string{infrav1.OSReachedAnnotation: hash})
+	if annotations.AddAnnotations(machine, map[string]string{infrav1.OSReachedAnnotation: hash}) && !owner.IsDirect(machine) {
+		delete(machine.Annotations, infrav1.DirectOSAnnotation)
+	}
 }
 
 // runsOther reports whether the host certainly runs something else than an attempt was for. A digest that is

@@ -24,12 +24,7 @@ func Family(ctx context.Context, cache client.Reader, namespace, source string) 
 	return found.Items, nil
 }
 
-func sourceOfTemplate(object client.Object) []string {
-	if rollout.IsClone(object) {
-		return named(object.GetLabels()[infrav1.SourceTemplateLabel])
-	}
-	return named(rollout.LabelValue(object.GetName()))
-}
+func sourceOfTemplate(object client.Object) []string { return named(rollout.FamilyOf(object)) }
 
 // Source is the template of which another is a clone, or that one itself if it is none. It is nil if it is gone, and must not be changed.
 func Source(ctx context.Context, cache client.Reader, template *infrav1.ElementalMachineTemplate) (*infrav1.ElementalMachineTemplate, error) {

@@ -27,16 +27,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// leftInTheMiddle stands for the hash of the OS of a machine that was left to others before its host had reached the OS. It is that of no
-// OS, so that the rollout goes on if the machine comes back.
-const leftInTheMiddle = "left"
-
 // beginAction is what is done in the events of a Machine that begins.
 const beginAction = "Upgrade"
 
 // begin the upgrade of a machine: its ElementalMachine is given the OS, and an attempt is made. Whoever is killed between the two
 // begins it again. All is read live, because an attempt that exists goes on by itself.
-func (p *pass) begin(ctx context.Context, next *Machine) (Result, error) {
+func (p *pass) begin(ctx context.Context, next *Machine, options infrav1.NodeUpgradeOption) (Result, error) {
 	key := client.ObjectKeyFromObject(next.Machine)
 	chain, err := association.ChainOfMachine(ctx, p.Live, key)
 	if broken := (*association.Broken)(nil); errors.As(err, &broken) {
@@ -49,13 +45,13 @@ func (p *pass) begin(ctx context.Context, next *Machine) (Result, error) {
 	if isWanted, err := p.isWantedNow(ctx, template, next); err != nil || !isWanted { // the cache lags behind, or the next reconcile rolls out something else
 		return Result{After: soon}, err
 	}
-	if why, err := p.heldBy(ctx, chain.Machine); err != nil || why != "" {
+	if why, err := p.waitsFor(ctx, p.Live, chain.Machine, options); err != nil || why != "" {
 		return p.waits(next, why), err
 	}
 	if err := p.specify(ctx, chain.Elemental); err != nil {
 		return Result{}, err
 	}
-	upgrade := attempts.Upgrade{Chain: chain, Template: template, Driver: p.driver}
+	upgrade := attempts.Upgrade{Chain: chain, Template: template, Driver: p.driver, Options: options}
 	if waits, err := p.makeRoom(ctx, chain.Host.Namespace, upgrade.Name()); err != nil || waits {
 		return Result{After: soon}, err
 	}
@@ -65,12 +61,29 @@ func (p *pass) begin(ctx context.Context, next *Machine) (Result, error) {
 	return p.create(ctx, upgrade, next.Owner)
 }
 
-// heldBy says why no attempt may start on a Machine: what is done to it, or what its owner rolls out.
-func (p *pass) heldBy(ctx context.Context, machine *clusterv1.Machine) (string, error) {
+// waitsFor says why no attempt may start on a Machine, according to the reader: what is done to it, that its owner is paused, rolls out a change of its own
+// or will meanwhile, or wants another OS, so that the attempt would be superseded at once.
+func (p *pass) waitsFor(ctx context.Context, reader client.Reader, machine *clusterv1.Machine, options infrav1.NodeUpgradeOption) (string, error) {
 	if why := inTheWay(machine); why != "" {
 		return why, nil
 	}
-	return owner.RollsOut(ctx, p.Live, machine, p.Clock.Now())
+	_, md, err := owner.PoolOf(ctx, reader, machine)
+	if err != nil {
+		return "", err
+	}
+	if md != nil && (ptr.Deref(md.Spec.Paused, false) || annotations.HasPaused(md)) {
+		return fmt.Sprintf("MachineDeployment %s is paused: unset its spec.paused, or remove its annotation %s", md.Name, clusterv1.PausedAnnotation), nil
+	}
+	until := p.Clock.Now().Add(options.WithDefaults().Timeouts.Disruption())
+	if why, err := owner.RollsOut(ctx, reader, machine, until); err != nil || why != "" {
+		return why, err
+	}
+	want, found, err := owner.WantsLatestOS(ctx, reader, machine)
+	if err != nil || !found || osversion.Hash(want.OSVersionManagement) == p.hash {
+		return "", err
+	}
+	return fmt.Sprintf("its owner wants the OS of ElementalMachineTemplate %s, and the Machine was made from %s: delete the Machine, or have the owner refer to that",
+		want.TemplateName, p.of.Template.Name), nil
 }
 
 // isWantedNow reports whether a machine is brought to the clone that the pass has seen, and the template, read live, still has the OS that is
@@ -85,10 +98,6 @@ func (p *pass) isWantedNow(ctx context.Context, clone string, next *Machine) (bo
 
 // create the attempt.
 func (p *pass) create(ctx context.Context, upgrade attempts.Upgrade, of string) (Result, error) {
-	var err error
-	if upgrade.Options, err = p.options(ctx, upgrade.Template); err != nil {
-		return Result{}, err
-	}
 	switch err := p.Client.Create(ctx, attempts.New(upgrade)); {
 	case apierrors.IsAlreadyExists(err):
 		return Result{After: retry}, nil
@@ -150,9 +159,9 @@ func isReached(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) 
 	return host.Spec.Upgrade == nil && osversion.IsImageOnly(wanted) && hoststate.Runs(host, wanted) == hoststate.MatchSame
 }
 
-// options of the rollout, which were recorded when it began.
-func (p *pass) options(ctx context.Context, template string) (infrav1.NodeUpgradeOption, error) {
-	clone, err := existing.Get(ctx, p.Live, &infrav1.ElementalMachineTemplate{}, p.of.Template.Namespace, template)
+// options of the rollout that brings a machine to its clone, which were recorded when it was made.
+func (p *pass) options(ctx context.Context, of *Machine) (infrav1.NodeUpgradeOption, error) {
+	clone, err := existing.Get(ctx, p.Live, &infrav1.ElementalMachineTemplate{}, p.of.Template.Namespace, owner.DirectTemplate(of.Elemental))
 	if err != nil {
 		return infrav1.NodeUpgradeOption{}, err
 	}
@@ -174,12 +183,12 @@ func (p *pass) leave(ctx context.Context, of Machine) error {
 	machine, noted := of.Elemental, of.Elemental.Annotations[infrav1.DirectOSAnnotation]
 	switch template := owner.DirectTemplate(machine); {
 	case template == "" && (noted != "" || machine.Labels[clusterv1.MachineDeploymentNameLabel] != ""):
-		return nil // what Cluster API brings the Machines of a MachineDeployment to, it says itself
+		return nil // the reference of a MachineDeployment says what Cluster API brings its Machines to
 	case template == "":
 		noted = of.MadeWith
 	case template != p.of.Template.Name:
 		// The host is not there yet. With the hash of the rollout the machine would count as done when it comes back to this driver.
-		noted = leftInTheMiddle
+		noted = owner.LeftByDirect
 	}
 	before := machine.DeepCopy()
 	delete(machine.Annotations, infrav1.DirectTemplateAnnotation)

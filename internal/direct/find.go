@@ -74,23 +74,17 @@ func (f *Finder) machineOf(ctx context.Context, elemental *infrav1.ElementalMach
 	return machine, nil
 }
 
-// isLeftToClusterAPI reports whether a machine is of a MachineDeployment that Cluster API rolls out, and never had another driver.
+// isLeftToClusterAPI reports whether a machine is of a MachineDeployment that Cluster API rolls out, and driver Direct does not have it.
 func (f *Finder) isLeftToClusterAPI(ctx context.Context, elemental *infrav1.ElementalMachine) (bool, error) {
 	name := elemental.Labels[clusterv1.MachineDeploymentNameLabel]
 	if name == "" || rancher.MayOwn(elemental) || owner.IsDirect(elemental) {
 		return false, nil
 	}
 	of := clusterview.ClusterOf(elemental)
-	key := owner.MachineDeploymentKind + " " + of.Name + "/" + name
-	choice, asked := f.choices[key]
-	if !asked {
-		var err error
-		if choice, err = f.owners.DriverOfMachineDeployment(ctx, of.Namespace, of.Name, name); err != nil {
-			return false, err
-		}
-		f.choices[key] = choice
-	}
-	return choice.Driver == infrav1.DriverClusterAPI, nil
+	choice, err := f.once(owner.MachineDeploymentKind+" "+name, func() (owner.Choice, error) {
+		return f.owners.DriverOfMachineDeployment(ctx, of.Namespace, of.Name, name)
+	})
+	return choice.Driver == infrav1.DriverClusterAPI, err
 }
 
 // driverOf chooses the driver of a Machine.
@@ -99,10 +93,17 @@ func (f *Finder) driverOf(ctx context.Context, machine *clusterv1.Machine) (owne
 	if controller := metav1.GetControllerOf(machine); controller != nil {
 		key = controller.Kind + " " + controller.Name
 	}
+	if name := machine.Labels[clusterv1.MachineDeploymentNameLabel]; name != "" {
+		key = owner.MachineDeploymentKind + " " + name
+	}
+	return f.once(key, func() (owner.Choice, error) { return f.owners.DriverOf(ctx, machine) })
+}
+
+func (f *Finder) once(key string, choose func() (owner.Choice, error)) (owner.Choice, error) {
 	if choice, asked := f.choices[key]; asked {
 		return choice, nil
 	}
-	choice, err := f.owners.DriverOf(ctx, machine)
+	choice, err := choose()
 	if err == nil {
 		f.choices[key] = choice
 	}

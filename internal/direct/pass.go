@@ -4,8 +4,8 @@
 package direct
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -38,6 +38,12 @@ func (p *pass) run(ctx context.Context) (Result, error) {
 	if why, err := p.isPaused(ctx); why != "" || err != nil {
 		return p.paused(why), err
 	}
+	for _, machine := range p.others {
+		if err := p.leave(ctx, machine); err != nil {
+			return Result{}, err
+		}
+	}
+	p.machines = slices.DeleteFunc(p.machines, func(machine Machine) bool { return p.isBeingUpdated(&machine) })
 	if err := p.record(ctx); err != nil {
 		return Result{}, err
 	}
@@ -63,34 +69,70 @@ func (p *pass) step(ctx context.Context) (Result, error) {
 	if progress.failed != "" {
 		return waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: progress.failed}), nil
 	}
-	next, err := p.next(ctx, progress)
-	if err != nil {
-		return Result{}, err
-	}
-	result, err := p.startNext(ctx, next...)
+	result, err := p.startNext(ctx, progress)
 	if len(progress.pending)+len(progress.active) > 0 || progress.isWaiting {
 		result.add(Result{After: retry})
 	}
 	return result, err
 }
 
-// startNext starts the upgrades of machines. One that waits keeps none of the others from starting.
-func (p *pass) startNext(ctx context.Context, machines ...*Machine) (Result, error) {
-	if len(machines) == 0 {
+// startNext starts the upgrades of the next machines: of control planes one at a time, and before all others, and of the others as many as are upgraded
+// at a time. A Machine that waits keeps none of the others from starting.
+func (p *pass) startNext(ctx context.Context, of progress) (Result, error) {
+	if len(of.pending) == 0 || slices.ContainsFunc(of.active, (*Machine).isControlPlane) {
 		return Result{}, nil
 	}
-	if _, problem, err := p.mayBegin(ctx); problem != nil || err != nil {
-		return waitingFor(problem), err
+	options, err := p.options(ctx, of.pending[0])
+	if err != nil {
+		return Result{}, err
 	}
-	all := Result{}
-	for _, machine := range machines {
-		started, err := p.begin(ctx, machine)
-		if err != nil {
-			return Result{}, err
+	most := int(options.WithDefaults().MaxConcurrent)
+	if of.pending[0].isControlPlane() {
+		most = 1
+	}
+	return p.start(ctx, options, most-len(of.active), of.pending...)
+}
+
+// mostLooked is of how many machines that are not started yet it is looked for what they wait for, where there is no room for one.
+const mostLooked = 32
+
+// start the upgrades of machines, as many as there is room for. One that waits, or for which it fails, keeps no other from starting. That a machine of a
+// pool waits is decided by the cache, which costs no request.
+func (p *pass) start(ctx context.Context, options infrav1.NodeUpgradeOption, room int, machines ...*Machine) (Result, error) {
+	if room > 0 {
+		if _, problem, err := p.mayBegin(ctx); problem != nil || err != nil {
+			return waitingFor(problem), err
 		}
-		all.add(started)
 	}
-	return all, nil
+	all, failed := Result{}, []error{}
+	for i, machine := range machines {
+		if room <= 0 && i >= mostLooked || !machine.isControlPlane() && machines[0].isControlPlane() {
+			break
+		}
+		result, started, err := p.startOne(ctx, machine, options, room > 0)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		all.add(result)
+		if started {
+			room--
+		}
+	}
+	return all, errors.Join(failed...)
+}
+
+func (p *pass) startOne(ctx context.Context, machine *Machine, options infrav1.NodeUpgradeOption, hasRoom bool) (_ Result, started bool, _ error) {
+	if owner.IsOfMachineSet(machine.Machine) {
+		if why, err := p.waitsFor(ctx, p.Client, machine.Machine, options); err != nil || why != "" {
+			return p.waits(machine, why), false, err
+		}
+	}
+	if !hasRoom {
+		return Result{}, false, nil
+	}
+	result, err := p.begin(ctx, machine, options)
+	return result, len(result.Problems) == 0, err
 }
 
 func waitingFor(problem *inplace.Problem) Result {
@@ -127,29 +169,35 @@ func (p *pass) paused(why string) Result {
 	return Result{After: retry}
 }
 
-// record takes charge of machines, and leaves others. The content that they are first seen with is noted and not rolled out: only a later
-// change of the template is.
+// record takes charge of machines. The content that they are first seen with is noted and not rolled out: only a later change of the template is. What
+// counts as that for a MachineDeployment with a change that Cluster API has not rolled out, the caller says by MadeWith.
 func (p *pass) record(ctx context.Context) error {
-	for _, machine := range p.others {
-		if err := p.leave(ctx, machine); err != nil {
-			return err
-		}
-	}
-	p.machines = slices.DeleteFunc(p.machines, func(machine Machine) bool { return p.isBeingUpdated(&machine) })
 	for i := range p.machines {
-		machine := p.machines[i].Elemental
-		noted := cmp.Or(machine.Annotations[infrav1.DirectOSAnnotation], p.machines[i].MadeWith)
-		switch {
-		case p.isUpdated(machine):
-			noted = p.hash
-		case owner.IsDirect(machine):
-			continue
-		}
-		if err := p.note(ctx, machine, p.of.Template.Name, noted); err != nil {
-			return err
+		if noted := p.firstNote(&p.machines[i]); noted != "" {
+			if err := p.note(ctx, p.machines[i].Elemental, p.of.Template.Name, noted); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// firstNote is what is noted on a machine that this driver has not had, or had for another template; empty otherwise. A note from before it was left to
+// others is out of date where they have brought it to the template. Of a Machine of a MachineSet it is not looked at: nothing has kept it meanwhile.
+func (p *pass) firstNote(of *Machine) string {
+	noted := of.Elemental.Annotations[infrav1.DirectOSAnnotation]
+	isLeft, isOfPool := noted == owner.LeftByDirect, owner.IsOfMachineSet(of.Machine)
+	switch {
+	case p.isUpdated(of.Elemental):
+		return p.hash
+	case owner.IsDirect(of.Elemental):
+		return ""
+	case !isLeft && osversion.Same(of.Elemental.Spec.OSVersionManagement, p.of.OS):
+		return p.hash
+	case noted == "", isOfPool && !isLeft:
+		return of.MadeWith
+	}
+	return noted
 }
 
 // isUpdated reports whether its owner has brought a machine to the template from another one, to which this driver had brought it: the note is about
@@ -240,10 +288,7 @@ func (p *pass) clone(ctx context.Context) (string, *inplace.Problem, error) {
 func (p *pass) mayBegin(ctx context.Context) (*clusterv1.Cluster, *inplace.Problem, error) {
 	template := p.of.Template
 	if _, owned := template.Labels[clusterv1.ClusterTopologyOwnedLabel]; owned {
-		return nil, &inplace.Problem{Reason: infrav1.ManagedByTopologyReason, Message: fmt.Sprintf(
-			"ElementalMachineTemplate %s belongs to the topology of Cluster %s, which would put it back, and cannot upgrade these Machines in place: "+
-				"keep their former image in spec.topology.controlPlane.variables.overrides, and upgrade their hosts by hand (docs/upgrade.md)",
-			template.Name, p.cluster)}, nil
+		return nil, p.ofTopology(), nil
 	}
 	if p.driver != infrav1.DriverRancherDrain { // which is asked for by hooks that a person has listed
 		closed, err := p.Namespaces.NotOptedIn(ctx, template.Namespace)
@@ -251,7 +296,7 @@ func (p *pass) mayBegin(ctx context.Context) (*clusterv1.Cluster, *inplace.Probl
 		case err != nil:
 			return nil, nil, err
 		case closed != "":
-			return nil, &inplace.Problem{Reason: infrav1.ExtensionNotMatchingReason, Message: closed}, nil
+			return nil, &inplace.Problem{Reason: infrav1.NamespaceNotOptedInReason, Message: closed}, nil
 		}
 	}
 	cluster, err := existing.Get(ctx, p.Live, &clusterv1.Cluster{}, template.Namespace, p.cluster)
@@ -262,4 +307,15 @@ func (p *pass) mayBegin(ctx context.Context) (*clusterv1.Cluster, *inplace.Probl
 		return nil, &inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: why}, nil
 	}
 	return cluster, nil, nil
+}
+
+// ofTopology is the problem of a template that a topology owns.
+func (p *pass) ofTopology() *inplace.Problem {
+	remedy := "and cannot upgrade these Machines in place: keep their former image in spec.topology.controlPlane.variables.overrides, " +
+		"and upgrade their hosts by hand (docs/upgrade.md)"
+	if !slices.ContainsFunc(p.machines, func(machine Machine) bool { return machine.isControlPlane() }) {
+		remedy = "and upgrades these Machines itself: change its variables, or its class (docs/upgrade.md)"
+	}
+	return &inplace.Problem{Reason: infrav1.ManagedByTopologyReason, Message: fmt.Sprintf(
+		"ElementalMachineTemplate %s belongs to the topology of Cluster %s, which would put it back, %s", p.of.Template.Name, p.cluster, remedy)}
 }

@@ -36,22 +36,6 @@ type progress struct {
 	pending []*Machine
 }
 
-// next are the machines that may begin: control planes one at a time, and before all others, and of the others as many as are upgraded at a time.
-func (p *pass) next(ctx context.Context, of progress) ([]*Machine, error) {
-	if len(of.pending) == 0 || slices.ContainsFunc(of.active, (*Machine).isControlPlane) {
-		return nil, nil
-	}
-	first, most := of.pending[0], 1
-	if !first.isControlPlane() {
-		options, err := p.options(ctx, owner.DirectTemplate(first.Elemental))
-		if err != nil {
-			return nil, err
-		}
-		most = int(options.WithDefaults().MaxConcurrent)
-	}
-	return of.pending[:min(len(of.pending), max(0, most-len(of.active)))], nil
-}
-
 func (m *Machine) isControlPlane() bool { return util.IsControlPlaneMachine(m.Machine) }
 
 func (p *pass) look(ctx context.Context) (progress, error) {

@@ -32,11 +32,15 @@ func (p *pass) follow(ctx context.Context, found progress) (Result, error) {
 			waiting++
 			continue
 		}
-		begun, err := p.startNext(ctx, machine)
+		options, err := p.options(ctx, machine)
 		if err != nil {
 			return Result{}, err
 		}
-		result.add(begun)
+		started, err := p.start(ctx, options, 1, machine)
+		if err != nil {
+			return Result{}, err
+		}
+		result.add(started)
 	}
 	if found.failed != "" {
 		result.add(waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: found.failed}))

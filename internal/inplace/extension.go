@@ -30,11 +30,18 @@ var ourHandlers = []string{CanUpdateMachineHandler, CanUpdateMachineSetHandler, 
 // consent, and nothing else: neither an extension nor feature gates are needed for what Cluster API takes no part in.
 func (p *Prover) NotOptedIn(ctx context.Context, namespace string) (string, error) {
 	object, err := p.namespace(ctx, namespace)
-	if err != nil || object.Labels[infrav1.ExtensionNamespaceLabel] == infrav1.ExtensionNamespaceEnabled {
+	if err != nil {
 		return "", err
 	}
+	return notOptedIn(object), nil
+}
+
+func notOptedIn(namespace *corev1.Namespace) string {
+	if namespace.Labels[infrav1.ExtensionNamespaceLabel] == infrav1.ExtensionNamespaceEnabled {
+		return ""
+	}
 	return fmt.Sprintf("Namespace %s has not opted in to upgrades in place: label it with %s=%s",
-		namespace, infrav1.ExtensionNamespaceLabel, infrav1.ExtensionNamespaceEnabled), nil
+		namespace.Name, infrav1.ExtensionNamespaceLabel, infrav1.ExtensionNamespaceEnabled)
 }
 
 func (p *Prover) namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
@@ -79,6 +86,9 @@ func judgeExtensions(configs []runtimev1.ExtensionConfig, namespace *corev1.Name
 		}
 	}
 	config := &configs[ours]
+	if missing := notOptedIn(namespace); missing != "" {
+		return config, []Problem{{infrav1.NamespaceNotOptedInReason, missing}}
+	}
 	if !isDiscovered(config) {
 		return config, []Problem{{infrav1.ExtensionNotReadyReason, fmt.Sprintf(
 			"ExtensionConfig %s is not discovered: see its conditions", config.Name)}}
@@ -98,7 +108,7 @@ func judgeExtensions(configs []runtimev1.ExtensionConfig, namespace *corev1.Name
 }
 
 func notSelected(config *runtimev1.ExtensionConfig, namespace *corev1.Namespace) string {
-	return fmt.Sprintf("ExtensionConfig %s does not select Namespace %s: label the Namespace with %s=%s, or change the selector",
+	return fmt.Sprintf("ExtensionConfig %s does not select Namespace %s: change its namespaceSelector to %s=%s",
 		config.Name, namespace.Name, infrav1.ExtensionNamespaceLabel, infrav1.ExtensionNamespaceEnabled)
 }
 

@@ -19,6 +19,10 @@ import (
 // repairs its updates must leave it alone.
 func IsDirect(machine *infrav1.ElementalMachine) bool { return DirectTemplate(machine) != "" }
 
+// LeftByDirect stands in DirectOSAnnotation for the hash of the OS of a machine that driver Direct has left to others before its host had reached the OS.
+// It is that of no OS, so that the rollout goes on if the machine comes back.
+const LeftByDirect = "left"
+
 // DirectTemplate is the ElementalMachineTemplate whose content driver Direct brings a machine to, or has found it with; empty if
 // the machine is not upgraded by it.
 func DirectTemplate(machine *infrav1.ElementalMachine) string {
@@ -32,7 +36,7 @@ func DirectTemplateOf(ctx context.Context, reader client.Reader, machine *cluste
 	if !association.NamesElementalMachine(ref) {
 		return "", nil
 	}
-	elemental, err := existing.Get(ctx, reader, &infrav1.ElementalMachine{}, machine.Namespace, ref.Name)
+	elemental, err := existing.Get(ctx, reader, &infrav1.ElementalMachine{}, machine.Namespace, ref.Name, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return "", existing.UnlessAbsent(err, "reading ElementalMachine "+ref.Name)
 	}
@@ -42,7 +46,8 @@ func DirectTemplateOf(ctx context.Context, reader client.Reader, machine *cluste
 	return DirectTemplate(elemental), nil
 }
 
-func isOfMachineSet(machine *clusterv1.Machine) bool {
+// IsOfMachineSet reports whether a MachineSet controls a Machine.
+func IsOfMachineSet(machine *clusterv1.Machine) bool {
 	controller := metav1.GetControllerOf(machine)
 	return controller != nil && controller.Kind == machineSetKind
 }

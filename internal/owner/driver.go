@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -100,14 +101,11 @@ func (o *Owners) isKnownToReplace(ctx context.Context, of ControlPlane) (bool, e
 	return o.gates.areOff(ctx, o, of.Provider())
 }
 
-// driverOption of a Cluster, and where it is set. A Cluster that does not exist has the default.
+// driverOption of a Cluster, and where it is set. One that does not exist, or has no ElementalCluster yet, has the default.
 func driverOption(ctx context.Context, reader client.Reader, namespace, cluster string) (infrav1.UpgradeDriver, string, error) {
 	options, where, err := ClusterOptions(ctx, reader, namespace, cluster)
-	if err != nil {
-		found, readErr := existing.Get(ctx, reader, &clusterv1.Cluster{}, namespace, cluster)
-		if readErr == nil && found == nil {
-			return infrav1.DriverAuto, "", nil
-		}
+	if apierrors.IsNotFound(err) {
+		return infrav1.DriverAuto, "", nil
 	}
 	return options.WithDefaults().Driver, where, err
 }

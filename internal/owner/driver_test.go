@@ -52,6 +52,13 @@ var _ = DescribeTable("DriverOf", func(kind string, replicas int32, option infra
 	Entry("nobody", "", int32(0), infrav1.DriverAuto, by(infrav1.DriverDirect, "Machine m")),
 )
 
+var _ = It("The driver of a Cluster whose ElementalCluster does not exist yet is that by default", func() {
+	namespace := plane.NewNamespace(ctx)
+	cluster, _ := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{})
+	plane.Create(ctx, cluster)
+	Expect(ownersAt(0).DriverOfMachineDeployment(ctx, namespace, "c", "md")).To(by(infrav1.DriverClusterAPI, "MachineDeployment md"))
+})
+
 func by(driver infrav1.UpgradeDriver, of string) types.GomegaMatcher {
 	return And(HaveField("Driver", driver), HaveField("Owner", of), HaveField("Problem", ""))
 }

@@ -30,7 +30,7 @@ func (o *Owners) DriverOfMachineDeployment(ctx context.Context, namespace, clust
 	case !drains && option == infrav1.DriverDirect:
 		return Choice{Driver: infrav1.DriverDirect, Owner: of}, nil
 	case !drains:
-		return Choice{Driver: infrav1.DriverClusterAPI, Owner: of, IsAuto: option == infrav1.DriverAuto}, nil
+		return Choice{Driver: infrav1.DriverClusterAPI, Owner: of, IsAuto: option != infrav1.DriverClusterAPI}, nil
 	case option != infrav1.DriverAuto && option != infrav1.DriverRancherDrain:
 		return Choice{Owner: of, Problem: fmt.Sprintf("%s belongs to Cluster %s, which Rancher has provisioned, and driver is %s in %s: the Machines keep "+
 			"their OS. Set driver Auto or RancherDrain", of, cluster, option, where)}, nil

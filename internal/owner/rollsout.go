@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/core/reconcilers/machinedeployment/mdutil"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,15 +23,19 @@ import (
 
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=*,verbs=get
 
-// RollsOut says, from a live read, that the owner of a Machine rolls out a change of its own, is about to, or will before a moment, for which it may
+// RollsOut says, from a live read, that the owner of a Machine rolls out a change of its own, is about to, or will until a moment, for which it may
 // replace the Machine; empty if it does not, or the Machine has no such owner.
-func RollsOut(ctx context.Context, live client.Reader, machine *clusterv1.Machine, before time.Time) (string, error) {
+func RollsOut(ctx context.Context, live client.Reader, machine *clusterv1.Machine, until time.Time) (string, error) {
 	controller := metav1.GetControllerOf(machine)
 	switch {
 	case controller == nil:
 		return replacesMachine(machine), nil
-	case isOfMachineSet(machine):
-		return poolRollsOut(ctx, live, machine, before)
+	case IsOfMachineSet(machine):
+		set, md, err := PoolOf(ctx, live, machine)
+		if err != nil || md == nil {
+			return "", err
+		}
+		return poolRollsOut(set, md, until), nil
 	}
 	version, err := schema.ParseGroupVersion(controller.APIVersion)
 	if err != nil || version.Group != controlplanev1.GroupVersion.Group {
@@ -44,47 +49,56 @@ func RollsOut(ctx context.Context, live client.Reader, machine *clusterv1.Machin
 	case err != nil:
 		return "", fmt.Errorf("reading %s %s: %w", controller.Kind, controller.Name, err)
 	}
-	return ControlPlaneRollsOut(of, machine, before), nil
+	return ControlPlaneRollsOut(of, machine, until), nil
 }
 
-// poolRollsOut says it of a MachineDeployment. A MachineSet of its own rolls out nothing. The Machine's condition UpToDate does not tell: Cluster API 1.14
-// sets it to False on all Machines without a version, once their kubelet reports one, as those of Rancher.
-// Source: internal/controllers/machinedeployment/mdutil (MachineTemplateUpToDate), Cluster API 1.14.
-func poolRollsOut(ctx context.Context, live client.Reader, machine *clusterv1.Machine, before time.Time) (string, error) {
-	set, err := existing.Get(ctx, live, &clusterv1.MachineSet{}, machine.Namespace, metav1.GetControllerOf(machine).Name)
+// PoolOf is the MachineSet that controls a Machine, and the MachineDeployment that controls that. Both are nil if one is missing: a MachineSet of its own
+// rolls out nothing.
+func PoolOf(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*clusterv1.MachineSet, *clusterv1.MachineDeployment, error) {
+	if !IsOfMachineSet(machine) {
+		return nil, nil, nil
+	}
+	set, err := existing.Get(ctx, reader, &clusterv1.MachineSet{}, machine.Namespace, metav1.GetControllerOf(machine).Name)
 	if err != nil || set == nil {
-		return "", err
+		return nil, nil, err
 	}
 	controller := metav1.GetControllerOf(set)
 	if controller == nil || controller.Kind != MachineDeploymentKind {
-		return "", nil
+		return nil, nil, nil
 	}
-	md, err := existing.Get(ctx, live, &clusterv1.MachineDeployment{}, machine.Namespace, controller.Name)
+	md, err := existing.Get(ctx, reader, &clusterv1.MachineDeployment{}, machine.Namespace, controller.Name)
 	if err != nil || md == nil {
-		return "", err
+		return nil, nil, err
 	}
-	the := MachineDeploymentKind + " " + md.Name
-	wanted, has := md.Spec.Template.Spec, set.Spec.Template.Spec
-	switch after := md.Spec.Rollout.After; {
-	case wanted.InfrastructureRef != has.InfrastructureRef:
-		return fmt.Sprintf("the MachineDeployment of Machine %s refers to %s %s by now, and replaces it",
-			machine.Name, wanted.InfrastructureRef.Kind, wanted.InfrastructureRef.Name), nil
-	case wanted.Bootstrap.ConfigRef != has.Bootstrap.ConfigRef, wanted.Version != has.Version, wanted.FailureDomain != has.FailureDomain:
-		return fmt.Sprintf("%s rolls out another change: MachineSet %s of Machine %s has another version, bootstrap configuration or failure domain",
-			the, set.Name, machine.Name), nil
-	case isDue(after.Time, set.CreationTimestamp.Time, before):
-		return fmt.Sprintf("%s replaces its Machines after %s, by its spec.rollout.after", the, after.UTC().Format(time.RFC3339)), nil
-	}
-	return "", nil
+	return set, md, nil
 }
 
-// isDue reports whether what was created is to be replaced after a moment, and that is before another one.
-func isDue(after, created, before time.Time) bool {
-	return !after.IsZero() && created.Before(after) && after.Before(before)
+// poolRollsOut says the same of a MachineDeployment and the MachineSet of a Machine. The Machine's condition UpToDate does not tell: Cluster API 1.14
+// sets it to False on all Machines without a version, once their kubelet reports one, as those of Rancher.
+func poolRollsOut(set *clusterv1.MachineSet, md *clusterv1.MachineDeployment, until time.Time) string {
+	name, after := MachineDeploymentKind+" "+md.Name, md.Spec.Rollout.After
+	if isUpToDate, why := mdutil.MachineTemplateUpToDate(&set.Spec.Template, &md.Spec.Template); !isUpToDate {
+		return fmt.Sprintf("%s rolls out another change: MachineSet %s has %s", name, set.Name, strings.Join(why.LogMessages, ", "))
+	}
+	if isDue(after.Time, set.CreationTimestamp.Time, until) {
+		return fmt.Sprintf("%s replaces its Machines after %s, by its spec.rollout.after", name, after.UTC().Format(time.RFC3339))
+	}
+	return ""
+}
+
+// StartsRollout reports whether a change of a MachineDeployment has Cluster API replace its Machines, or update them in place. It propagates the others.
+func StartsRollout(before, after *clusterv1.MachineDeployment) bool {
+	isSame, _ := mdutil.MachineTemplateUpToDate(&before.Spec.Template, &after.Spec.Template)
+	return !isSame || !before.Spec.Rollout.After.Equal(&after.Spec.Rollout.After)
+}
+
+// isDue reports whether a moment lies between a creation and until.
+func isDue(moment, created, until time.Time) bool {
+	return !moment.IsZero() && created.Before(moment) && moment.Before(until)
 }
 
 // ControlPlaneRollsOut says the same of a control plane of any kind, by Cluster API's contract.
-func ControlPlaneRollsOut(of *unstructured.Unstructured, machine *clusterv1.Machine, before time.Time) string {
+func ControlPlaneRollsOut(of *unstructured.Unstructured, machine *clusterv1.Machine, until time.Time) string {
 	name := of.GetKind() + " " + of.GetName()
 	if observed, known, _ := unstructured.NestedInt64(of.Object, "status", "observedGeneration"); known && observed != of.GetGeneration() {
 		return name + " was changed and has not been acted on yet"
@@ -92,17 +106,32 @@ func ControlPlaneRollsOut(of *unstructured.Unstructured, machine *clusterv1.Mach
 	if why := replacesMachine(machine); why != "" {
 		return why
 	}
-	for _, path := range [][]string{{"spec", "rollout", "after"}, {"spec", "rolloutAfter"}} { // of contract v1beta2, and of v1beta1
-		set, _, _ := unstructured.NestedString(of.Object, path...)
-		if after, err := time.Parse(time.RFC3339, set); err == nil && isDue(after, machine.CreationTimestamp.Time, before) {
-			return fmt.Sprintf("%s replaces its Machines after %s, by its %s", name, set, strings.Join(path, "."))
-		}
+	if why := replacesByTime(of, machine, until); why != "" {
+		return name + " " + why
 	}
 	all, known, _ := unstructured.NestedInt64(of.Object, "status", "replicas")
 	for _, field := range []string{"upToDateReplicas", "updatedReplicas"} { // of contract v1beta2, and of v1beta1
 		upToDate, reported, _ := unstructured.NestedInt64(of.Object, "status", field)
 		if known && reported && upToDate < all {
 			return fmt.Sprintf("%s rolls out another change: status.%s is %d of %d", name, field, upToDate, all)
+		}
+	}
+	return ""
+}
+
+// replacesByTime says which field has a control plane replace a Machine until a moment, by contract v1beta2 or v1beta1; empty if none does.
+func replacesByTime(of *unstructured.Unstructured, machine *clusterv1.Machine, until time.Time) string {
+	for _, path := range [][]string{{"spec", "rollout", "after"}, {"spec", "rolloutAfter"}} {
+		set, _, _ := unstructured.NestedString(of.Object, path...)
+		if after, err := time.Parse(time.RFC3339, set); err == nil && isDue(after, machine.CreationTimestamp.Time, until) {
+			return fmt.Sprintf("replaces its Machines after %s, by its %s", set, strings.Join(path, "."))
+		}
+	}
+	expiry := machine.Status.CertificatesExpiryDate
+	for _, path := range [][]string{{"spec", "rollout", "before", "certificatesExpiryDays"}, {"spec", "rolloutBefore", "certificatesExpiryDays"}} {
+		days, isSet, _ := unstructured.NestedInt64(of.Object, path...)
+		if isSet && !expiry.IsZero() && expiry.AddDate(0, 0, -int(days)).Before(until) {
+			return fmt.Sprintf("replaces Machine %s, whose certificates expire at %s, by its %s", machine.Name, expiry.UTC().Format(time.RFC3339), strings.Join(path, "."))
 		}
 	}
 	return ""

@@ -19,7 +19,8 @@ var _ = DescribeTable("A control plane replaces its Machines after a moment", fu
 	of := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	of.SetKind("KThreesControlPlane")
 	of.SetName("cp")
-	created := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Date(2050, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	created := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", CreationTimestamp: metav1.Date(2050, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	created.Status.CertificatesExpiryDate = metav1.Date(2100, 1, 31, 0, 0, 0, 0, time.UTC)
 	Expect(owner.ControlPlaneRollsOut(of, created, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))).To(Equal(expected))
 },
 	Entry("that has come", map[string]any{"rollout": map[string]any{"after": "2099-01-01T00:00:00Z"}},
@@ -27,6 +28,11 @@ var _ = DescribeTable("A control plane replaces its Machines after a moment", fu
 	Entry("the same by v1beta1", map[string]any{"rolloutAfter": "2099-01-01T00:00:00Z"},
 		"KThreesControlPlane cp replaces its Machines after 2099-01-01T00:00:00Z, by its spec.rolloutAfter"),
 	Entry("that comes later", map[string]any{"rolloutAfter": "2100-01-01T00:00:00Z"}, ""),
+	Entry("that is some days before its certificates expire", map[string]any{"rollout": map[string]any{"before": map[string]any{"certificatesExpiryDays": int64(31)}}},
+		"KThreesControlPlane cp replaces Machine m, whose certificates expire at 2100-01-31T00:00:00Z, by its spec.rollout.before.certificatesExpiryDays"),
+	Entry("the same by v1beta1", map[string]any{"rolloutBefore": map[string]any{"certificatesExpiryDays": int64(31)}},
+		"KThreesControlPlane cp replaces Machine m, whose certificates expire at 2100-01-31T00:00:00Z, by its spec.rolloutBefore.certificatesExpiryDays"),
+	Entry("that is fewer days before", map[string]any{"rolloutBefore": map[string]any{"certificatesExpiryDays": int64(30)}}, ""),
 	Entry("before which this one was not there", map[string]any{"rolloutAfter": "2049-01-01T00:00:00Z"}, ""),
 )
 

@@ -38,7 +38,7 @@ type Want struct {
 
 // WantsOS returns the OS that the owner of a Machine wants, according to the reader. During a rollout it may differ
 // from the OS that the Machine is being updated to. For a Machine that driver Direct upgrades it is that of the template that is
-// rolled out to it, but that of its owner's where that refers to another one by now. found is false if it is unknown: the Machine has no owner or one of another kind, and nothing is rolled out to
+// rolled out to it. If the owner refers to a template of another family by now, that counts. found is false if it is unknown: the Machine has no owner or one of another kind, and nothing is rolled out to
 // it, or the template is missing or of another kind; see Want.Unknown.
 func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (want Want, found bool, err error) {
 	named, err := wantedReference(ctx, reader, machine)
@@ -144,7 +144,7 @@ func wantedReference(ctx context.Context, reader client.Reader, machine *cluster
 		return nil, err
 	case direct == "":
 		return ownersReference(ctx, reader, machine)
-	case isOfMachineSet(machine):
+	case IsOfMachineSet(machine):
 		return wantedOfPool(ctx, reader, machine, direct)
 	}
 	return &Want{reference: templateNamed(direct), isDirect: true, isRollout: true}, nil
@@ -161,19 +161,15 @@ func wantedOfPool(ctx context.Context, reader client.Reader, machine *clusterv1.
 	if err != nil || byOwner == nil || !isOurTemplate(byOwner.reference) || byOwner.reference.Name == name {
 		return byOwner, err
 	}
-	template, err := existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, machine.Namespace, name)
-	if err != nil || template == nil {
-		return byOwner, err
-	}
-	rolledOut := &Want{reference: templateNamed(name), Template: template, isDirect: true, isRollout: true}
-	if rollout.FamilyOf(template) == rollout.LabelValue(byOwner.reference.Name) {
-		return rolledOut, nil
-	}
 	byOwner.Template, err = existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, machine.Namespace, byOwner.reference.Name)
-	if err != nil || byOwner.Template == nil || rollout.FamilyOf(template) != rollout.FamilyOf(byOwner.Template) {
+	if err != nil || byOwner.Template == nil {
 		return byOwner, err
 	}
-	return rolledOut, nil
+	template, err := existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, machine.Namespace, name)
+	if err != nil || template == nil || rollout.FamilyOf(template) != rollout.FamilyOf(byOwner.Template) {
+		return byOwner, err
+	}
+	return &Want{reference: templateNamed(name), Template: template, isDirect: true, isRollout: true}, nil
 }
 
 func ownersReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*Want, error) {

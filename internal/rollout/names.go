@@ -56,7 +56,7 @@ func IsClone(template client.Object) bool {
 	return found
 }
 
-// FamilyOf is the same for a template and its clones: the value of the label of these.
+// FamilyOf is the value of the label SourceTemplateLabel of the clones of a template. It is that of the template itself, too.
 func FamilyOf(template client.Object) string {
 	return cmp.Or(template.GetLabels()[infrav1.SourceTemplateLabel], LabelValue(template.GetName()))
 }

@@ -40,7 +40,7 @@ func (v *Viewer) OfDirect(ctx context.Context, cluster client.ObjectKey, machine
 	})
 	if seen != nil {
 		seen.UnderWay = underWay
-		if slices.ContainsFunc(seen.Subjects, func(of *preflight.Subject) bool { return util.IsControlPlaneMachine(of.Machine) }) {
+		if !slices.ContainsFunc(seen.Subjects, func(of *preflight.Subject) bool { return !util.IsControlPlaneMachine(of.Machine) }) {
 			seen.Options.MaxConcurrent = 1
 		}
 		slices.SortStableFunc(seen.Subjects, func(a, b *preflight.Subject) int { return direct.InOrder(a.Machine, b.Machine) })

@@ -21,12 +21,13 @@ import (
 
 // Paths that the API server calls; config/webhook/guard.yaml has the same.
 const (
-	MachineDeploymentPath   = "/guard-machinedeployment"
-	KubeadmControlPlanePath = "/guard-kubeadmcontrolplane"
-	RKE2ControlPlanePath    = "/guard-rke2controlplane"
-	ControlPlanePath        = "/guard-controlplane"
-	DirectUnderWayPath      = "/guard-under-way"
-	MachinePath             = "/guard-machine"
+	MachineDeploymentPath         = "/guard-machinedeployment"
+	KubeadmControlPlanePath       = "/guard-kubeadmcontrolplane"
+	RKE2ControlPlanePath          = "/guard-rke2controlplane"
+	ControlPlanePath              = "/guard-controlplane"
+	ControlPlaneUnderWayPath      = "/guard-controlplane-under-way"
+	MachineDeploymentUnderWayPath = "/guard-machinedeployment-under-way"
+	MachinePath                   = "/guard-machine"
 )
 
 // cannotPoint is the prefix of every refusal of a change of reference.
@@ -47,7 +48,8 @@ func (g *Guard) SetupWithManager(mgr ctrl.Manager) error {
 		&validator[*controlplanev1.KubeadmControlPlane]{guard: g, owner: owner.ForKubeadmControlPlane}))
 	server.Register(RKE2ControlPlanePath, admission.WithValidator(mgr.GetScheme(), &validator[*rke2.ControlPlane]{guard: g, owner: owner.ForRKE2ControlPlane}))
 	server.Register(ControlPlanePath, &admission.Webhook{Handler: &otherControlPlanes{guard: g, decoder: admission.NewDecoder(mgr.GetScheme())}})
-	server.Register(DirectUnderWayPath, &admission.Webhook{Handler: &directUnderWay{guard: g, decoder: admission.NewDecoder(mgr.GetScheme())}})
+	server.Register(ControlPlaneUnderWayPath, &admission.Webhook{Handler: &controlPlaneUnderWay{guard: g, decoder: admission.NewDecoder(mgr.GetScheme())}})
+	server.Register(MachineDeploymentUnderWayPath, admission.WithValidator[*clusterv1.MachineDeployment](mgr.GetScheme(), &machineDeploymentUnderWay{guard: g}))
 	server.Register(MachinePath, admission.WithValidator(mgr.GetScheme(), &lastMachine{guard: g}))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,110 +25,110 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades,verbs=get
 
-// directUnderWay keeps the spec of a MachineDeployment, or of a control plane of any kind, as it is while driver Direct upgrades the host of one of its
-// Machines, of which its provider knows nothing: a rollout that began then would replace Machines while a node is down.
-type directUnderWay struct {
+// controlPlaneUnderWay keeps the spec of a control plane of any kind as it is while driver Direct upgrades the host of one of its Machines, of
+// which its provider knows nothing: a rollout that started then would replace Machines while a node is down.
+type controlPlaneUnderWay struct {
 	guard   *Guard
 	decoder admission.Decoder
 }
 
-// Handle denies a change of what the owner rolls out, from Admit, which precedes the cordon, until the attempt has ended.
-func (v *directUnderWay) Handle(ctx context.Context, request admission.Request) admission.Response {
+// Handle denies a change of the spec but for the replicas from Admit, which precedes the cordon, until the attempt has ended.
+func (v *controlPlaneUnderWay) Handle(ctx context.Context, request admission.Request) admission.Response {
 	before, after := &unstructured.Unstructured{}, &unstructured.Unstructured{}
 	if err := errors.Join(v.decoder.DecodeRaw(request.OldObject, before), v.decoder.DecodeRaw(request.Object, after)); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
-	if after.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(rolledOutBy(before), rolledOutBy(after)) {
+	if after.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(specWithoutReplicas(before), specWithoutReplicas(after)) {
 		return admission.Allowed("")
 	}
-	attempt, err := v.guard.underWay(ctx, before)
+	attempt, err := v.guard.underWay(ctx, before.GetNamespace(), clusterNameOf(before), func(_ context.Context, machine *clusterv1.Machine, until time.Time) (bool, error) {
+		return metav1.IsControlledBy(machine, before) && owner.ControlPlaneRollsOut(before, machine, until) == "", nil
+	})
 	switch {
 	case err != nil:
-		return admission.Errored(http.StatusInternalServerError, err)
+		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("checking whether a host of %s %s is being upgraded: %w", before.GetKind(), before.GetName(), err))
 	case attempt != nil:
-		return admission.Denied(fmt.Sprintf("the spec cannot be changed now: ElementalHostUpgrade %s upgrades the host of Machine %s, "+
-			"and a rollout would replace Machines meanwhile. Retry when it has ended; before its host is triggered its spec.cancel ends it", attempt.Name, attempt.Spec.MachineName))
+		return admission.Denied("the spec cannot be changed now: " + replacesMeanwhile(attempt))
 	}
 	return admission.Allowed("")
 }
 
-// rolledOutFields are those of a MachineDeployment whose change has Machines replaced, or updated in place. Cluster API propagates the others.
-// Source: internal/controllers/machinedeployment/mdutil (MachineTemplateUpToDate), Cluster API 1.14.
-var rolledOutFields = [][]string{
-	{"template", "spec", "version"}, {"template", "spec", "bootstrap"}, {"template", "spec", "infrastructureRef"}, {"template", "spec", "failureDomain"},
-	{"rollout", "after"},
+// specWithoutReplicas is the part of a control plane's spec whose change may start a rollout, which only its provider knows.
+func specWithoutReplicas(controlPlane *unstructured.Unstructured) any {
+	spec, _, _ := unstructured.NestedMap(controlPlane.Object, "spec")
+	delete(spec, "replicas")
+	return spec
 }
 
-// rolledOutBy is the part of an owner's spec whose change may begin a rollout. Of a control plane only its provider knows, so that it is all but the
-// replicas.
-func rolledOutBy(of *unstructured.Unstructured) any {
-	spec, _, _ := unstructured.NestedMap(of.Object, "spec")
-	if of.GetKind() != owner.MachineDeploymentKind {
-		delete(spec, "replicas")
-		return spec
-	}
-	found := []any{}
-	for _, path := range rolledOutFields {
-		value, _, _ := unstructured.NestedFieldNoCopy(spec, path...)
-		found = append(found, value)
-	}
-	return found
+// machineDeploymentUnderWay does the same for a MachineDeployment, of which it is known what Cluster API rolls out.
+type machineDeploymentUnderWay struct{ guard *Guard }
+
+// ValidateCreate accepts everything: it is not called.
+func (v *machineDeploymentUnderWay) ValidateCreate(context.Context, *clusterv1.MachineDeployment) (admission.Warnings, error) {
+	return nil, nil
 }
 
-// underWay is the attempt of driver Direct that holds a slot for a Machine of an owner; nil if there is none, or the owner rolls out a change already:
-// its host is not triggered then, and to revert the change is a way out.
-func (g *Guard) underWay(ctx context.Context, of *unstructured.Unstructured) (*infrav1.ElementalHostUpgrade, error) {
-	doing := fmt.Sprintf("checking whether a host of %s %s is being upgraded", of.GetKind(), of.GetName())
-	cluster := clusterNameOf(of)
-	if of.GetKind() == owner.MachineDeploymentKind {
-		cluster, _, _ = unstructured.NestedString(of.Object, "spec", "clusterName")
+// ValidateDelete accepts everything: it is not called.
+func (v *machineDeploymentUnderWay) ValidateDelete(context.Context, *clusterv1.MachineDeployment) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// ValidateUpdate denies a change that Cluster API rolls out from Admit until the attempt has ended.
+func (v *machineDeploymentUnderWay) ValidateUpdate(ctx context.Context, before, after *clusterv1.MachineDeployment) (admission.Warnings, error) {
+	if !after.DeletionTimestamp.IsZero() || !owner.StartsRollout(before, after) {
+		return nil, nil
 	}
-	slots, err := g.slots(ctx, of.GetNamespace(), cluster)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
-	}
-	for _, slot := range slots {
-		attempt, err := g.holder(ctx, of, slot)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", doing, err)
+	of := owner.ForMachineDeployment(after)
+	attempt, err := v.guard.underWay(ctx, before.Namespace, before.Spec.ClusterName, func(ctx context.Context, machine *clusterv1.Machine, until time.Time) (bool, error) {
+		if machine.Labels[clusterv1.MachineDeploymentNameLabel] != before.Name {
+			return false, nil
 		}
-		if attempt != nil {
-			return attempt, nil
-		}
+		why, err := owner.RollsOut(ctx, v.guard.Owners.Live, machine, until)
+		return why == "", err
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("checking whether a host of %s is being upgraded: %w", owner.Describe(of), err)
+	case attempt != nil:
+		return nil, deniedBecause(of, "spec.rollout.after and, of spec.template.spec, version, bootstrap, infrastructureRef and failureDomain cannot be changed now: "+
+			replacesMeanwhile(attempt))
 	}
 	return nil, nil
 }
 
-// holder of a slot, if it is such an attempt.
-func (g *Guard) holder(ctx context.Context, of *unstructured.Unstructured, slot infrav1.UpgradeSlot) (*infrav1.ElementalHostUpgrade, error) {
-	if slot.ControlPlane == (of.GetKind() == owner.MachineDeploymentKind) {
-		return nil, nil
-	}
-	attempt, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalHostUpgrade{}, of.GetNamespace(), slot.Upgrade)
-	if err != nil || attempt == nil || attempts.ID(attempt) != slot.Attempt || attempt.Spec.Driver != infrav1.DriverDirect || !attempt.PhaseNow().IsActive() {
-		return nil, err
-	}
-	machine, err := existing.Get(ctx, g.Owners.Live, &clusterv1.Machine{}, of.GetNamespace(), attempt.Spec.MachineName)
-	if err != nil || machine == nil {
-		return nil, err
-	}
-	if rollsOut, err := g.rollsOut(ctx, of, machine); err != nil || rollsOut {
-		return nil, err
-	}
-	return attempt, nil
+func replacesMeanwhile(attempt *infrav1.ElementalHostUpgrade) string {
+	return fmt.Sprintf("ElementalHostUpgrade %s upgrades the host of Machine %s, and a rollout would replace Machines meanwhile. "+
+		"Retry when it has ended; before its host is triggered its spec.cancel ends it", attempt.Name, attempt.Spec.MachineName)
 }
 
-// rollsOut reports whether a Machine is not of an owner, or that rolls out a change already.
-func (g *Guard) rollsOut(ctx context.Context, of *unstructured.Unstructured, machine *clusterv1.Machine) (bool, error) {
-	now := g.Owners.Clock.Now()
-	if of.GetKind() != owner.MachineDeploymentKind {
-		return !metav1.IsControlledBy(machine, of) || owner.ControlPlaneRollsOut(of, machine, now) != "", nil
+// concerned reports whether a Machine is of the owner that is changed, and that does not roll out a change already until a moment. If it does, its
+// host is not triggered, and to revert the change is a way out.
+type concerned func(ctx context.Context, machine *clusterv1.Machine, until time.Time) (bool, error)
+
+// underWay is the attempt of driver Direct that has a slot of a Cluster for a Machine that is concerned; nil if there is none.
+func (g *Guard) underWay(ctx context.Context, namespace, cluster string, isConcerned concerned) (*infrav1.ElementalHostUpgrade, error) {
+	slots, err := g.slots(ctx, namespace, cluster)
+	if err != nil {
+		return nil, err
 	}
-	if machine.Labels[clusterv1.MachineDeploymentNameLabel] != of.GetName() {
-		return true, nil
+	for _, slot := range slots {
+		attempt, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalHostUpgrade{}, namespace, slot.Upgrade)
+		if err != nil {
+			return nil, err
+		}
+		if attempt == nil || attempts.ID(attempt) != slot.Attempt || attempt.Spec.Driver != infrav1.DriverDirect || !attempt.PhaseNow().IsActive() {
+			continue
+		}
+		machine, err := existing.Get(ctx, g.Owners.Live, &clusterv1.Machine{}, namespace, attempt.Spec.MachineName)
+		if err != nil || machine == nil {
+			return nil, err
+		}
+		until := g.Owners.Clock.Now().Add(attempt.Spec.Options.WithDefaults().Timeouts.Disruption())
+		if is, err := isConcerned(ctx, machine, until); err != nil || is {
+			return attempt, err
+		}
 	}
-	why, err := owner.RollsOut(ctx, g.Owners.Live, machine, now)
-	return why != "", err
+	return nil, nil
 }
 
 // slots of a Cluster that are taken; none of one with another infrastructure provider, or that does not exist.

@@ -142,7 +142,7 @@ var _ = Describe("A request of an upgrade by driver Direct", func() {
 		}
 		Expect(w.ask(ctx, "v2", client.DryRunAll)).To(Succeed())
 		Expect(person.Warnings).To(HaveExactElements(
-			"Cluster edge: 4 nodes to upgrade, 1 at a time",
+			"Cluster edge: 4 nodes to upgrade, 2 at a time",
 			"1. Node "+w.node("x"), "2. Node "+w.node("y"), "3. Node "+w.node("z"), "4. Node "+w.node("alone"),
 		))
 	})

@@ -220,8 +220,12 @@ func (u *upgrade) set(ctx context.Context, field string) {
 	u.kubectl(ctx, "patch", "--type", "merge", "--patch", `{"spec":{"`+field+`":true}}`)
 }
 
-// machineSays is what kubectl describe machine shows of the update.
+// machineSays is what kubectl describe machine shows of the update; of one that Cluster API takes no part in the attempt says it.
 func (u *upgrade) machineSays(ctx context.Context) (string, error) {
+	if cluster.Options.Driver == infrav1.DriverDirect {
+		attempt, err := u.attempt(ctx)
+		return string(attempt.Status.Phase) + ": " + attempt.Status.Message, err
+	}
 	machines, err := cluster.Machines(ctx)
 	for i := range machines {
 		if string(machines[i].UID) == u.before.MachineUID {

@@ -32,8 +32,7 @@ var _ = DescribeTableSubtree("A patched template", func(driver infrav1.UpgradeDr
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		cluster = suite.NewCluster(ctx, suite.StartLab(ctx, options), scenario.Options{})
-		Expect(cluster.PatchUpgradeOption(ctx, `{"driver":"`+string(driver)+`"}`)).To(Succeed())
+		cluster = suite.NewCluster(ctx, suite.StartLab(ctx, options), scenario.Options{Driver: driver})
 		Expect(cluster.DeployWeb(ctx)).To(Succeed())
 		var err error
 		before, err = cluster.Identities(ctx)
