@@ -84,15 +84,14 @@ type ElementalMachineTemplateStatus struct {
 type TemplateOwner struct {
 	// owner is its kind and name, as in "MachineDeployment workers". A Machine without an owner is its own.
 	Owner string `json:"owner"`
-	// driver is what upgrades its hosts when the template is patched: ClusterAPI or Direct. It is absent where nothing does, see
+	// driver is what upgrades its hosts when the template is patched: ClusterAPI, Direct or RancherDrain. It is absent where nothing does, see
 	// condition RolloutBlocked, and stays the same while one of its Machines is being upgraded.
 	// +optional
 	Driver UpgradeDriver `json:"driver,omitempty"`
 }
 
 // ElementalMachineTemplate is a template of ElementalMachines. Of spec.template.spec only osVersionManagement may be
-// changed: its owners are then pointed to a clone with the new content, and their machines are
-// upgraded in place.
+// changed: its machines are then upgraded in place. With driver ClusterAPI their owners are pointed to a clone with the new content.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=elementalmachinetemplates,scope=Namespaced,categories=cluster-api,shortName=emt

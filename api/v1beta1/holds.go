@@ -39,7 +39,7 @@ const (
 	HoldNodeMissing HoldReason = "NodeMissing"
 	// HoldNamespaceNotOptedIn: the namespace does not allow upgrades in place.
 	HoldNamespaceNotOptedIn HoldReason = "NamespaceNotOptedIn"
-	// HoldOwnerRollingOut: the owner of the Machine may be about to replace it.
+	// HoldOwnerRollingOut: the owner of the Machine may replace it now, or before its node serves again.
 	HoldOwnerRollingOut HoldReason = "OwnerRollingOut"
 	// HoldUpgradeReplaced: another ElementalClusterUpgrade of the Cluster takes the place of the attempt's.
 	HoldUpgradeReplaced HoldReason = "UpgradeReplaced"

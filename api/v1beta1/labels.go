@@ -137,9 +137,9 @@ const (
 	// DirectTemplateAnnotation on an ElementalMachine whose host driver Direct upgrades names the ElementalMachineTemplate, as a rule
 	// a clone, with the content that the machine is brought to. Between two rollouts it is the template that is patched.
 	DirectTemplateAnnotation = "infrastructure.cluster.x-k8s.io/elemental-direct-template"
-	// DirectOSAnnotation on an ElementalMachine that no MachineDeployment manages is the hash of the template's OS that the machine was
-	// first seen with or was assigned to by driver Direct, which is before its host runs it. A template whose hash differs has been
-	// changed since, which begins a rollout of that driver.
+	// DirectOSAnnotation on an ElementalMachine that driver Direct or RancherDrain upgrades, or has upgraded, is the hash of the template's OS that the
+	// machine was first seen with or was assigned to, which is before its host runs it. A template whose hash differs has been changed since, which starts a
+	// rollout.
 	DirectOSAnnotation = "infrastructure.cluster.x-k8s.io/elemental-direct-os"
 	// RancherPreDrainAnnotation and RancherPostDrainAnnotation on a plan secret of Rancher answer its hooks of these names: their value is
 	// that of the drain. They are listed in the drain options of the Cluster that Rancher has provisioned. Their prefix is none that
@@ -217,8 +217,8 @@ const (
 	SkipPreflightAnnotation = "infrastructure.cluster.x-k8s.io/elemental-skip-preflight"
 )
 
-// ExtensionNamespaceLabel on a Namespace opts its clusters in to the in-place hooks of this
-// provider; the value is ExtensionNamespaceEnabled.
+// ExtensionNamespaceLabel on a Namespace is the consent to upgrades in place of its clusters, whatever starts them, but for Rancher's drain; the value is
+// ExtensionNamespaceEnabled. Our ExtensionConfig selects Namespaces by it, too.
 const (
 	ExtensionNamespaceLabel   = "infrastructure.cluster.x-k8s.io/elemental-in-place-upgrades"
 	ExtensionNamespaceEnabled = "enabled"

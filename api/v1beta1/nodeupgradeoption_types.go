@@ -92,13 +92,12 @@ type NodeUpgradeOption struct {
 	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
 
 	// driver defines what upgrades Machines. ClusterAPI: Cluster API updates them in place; those that
-	// it cannot update keep their OS, and the template's condition RolloutBlocked says so. Direct: this provider upgrades their hosts when
-	// their template is patched, and leaves their owner and its reference alone. Auto, the default: ClusterAPI for a control plane
-	// with three or more replicas whose provider can update Machines in place, RancherDrain for all Machines of a Cluster that Rancher has
-	// provisioned, which is one whose control plane is an RKEControlPlane, and Direct for all others. RancherDrain: hosts are upgraded while Rancher drains
-	// their Nodes; in a Cluster that Rancher has not provisioned it is as Auto. In such a Cluster the other values leave the OS as it is. It does not apply to
-	// Machines of MachineSets in other Clusters. It applies at once, but to
-	// an owner one of whose Machines is being upgraded. Attempts have it in spec.driver.
+	// it cannot update keep their OS, and the template's condition RolloutBlocked says so. Direct: this provider upgrades the hosts of all Machines
+	// when their template is patched, and changes neither their owner nor its reference; it needs no feature gate, extension or strategy. Auto, the default:
+	// ClusterAPI for MachineDeployments, and for a control plane with three or more replicas whose provider can update Machines in place; RancherDrain for all
+	// Machines of a Cluster that Rancher has provisioned, which is one whose control plane is an RKEControlPlane; Direct for all others. RancherDrain: hosts
+	// are upgraded while Rancher drains their Nodes. In a Cluster that Rancher has not provisioned it is as Auto; in one that it has, ClusterAPI and Direct leave
+	// the OS as it is. It applies at once, except to an owner one of whose Machines is being upgraded. Attempts have it in spec.driver.
 	// +optional
 	// +kubebuilder:default=Auto
 	// +kubebuilder:validation:Enum=Auto;ClusterAPI;Direct;RancherDrain
