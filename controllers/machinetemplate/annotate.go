@@ -52,12 +52,7 @@ func (r *Reconciler) annotateHash(ctx context.Context, seen *observation, wanted
 		return nil // the annotation is a copy of the class's template's, and the topology controller would turn it back
 	}
 	recorded, known := wanted[infrav1.RolledOutHashAnnotation]
-	if recorded == seen.hash || known && len(seen.owners) == 0 || len(seen.at(pending))+len(seen.at(managed)) > 0 {
-		return nil
-	}
-	if slices.ContainsFunc(seen.others.direct, func(of direct.Machine) bool {
-		return isOfMachineDeployment(of.Elemental) && !owner.IsDirect(of.Elemental)
-	}) {
+	if recorded == seen.hash || known && len(seen.owners) == 0 || len(seen.at(pending))+len(seen.at(managed)) > 0 || seen.isUnnoted() {
 		return nil
 	}
 	for _, candidate := range seen.owners {
@@ -71,6 +66,13 @@ func (r *Reconciler) annotateHash(ctx context.Context, seen *observation, wanted
 	}
 	wanted[infrav1.RolledOutHashAnnotation] = seen.hash
 	return nil
+}
+
+// isUnnoted reports whether driver Direct has a Machine of a MachineDeployment on which it has not noted what that has.
+func (o *observation) isUnnoted() bool {
+	return slices.ContainsFunc(o.others.direct, func(of direct.Machine) bool {
+		return isOfMachineDeployment(of.Elemental) && !owner.IsDirect(of.Elemental)
+	})
 }
 
 // annotateOptions records the options in force when an owner first refers to the template itself, and

@@ -22,26 +22,11 @@ func (p *pass) follow(ctx context.Context, found progress) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	waiting := 0
-	for _, machine := range found.pending {
-		drain, err := rancher.DrainOf(ctx, p.Drains, machine.Machine.Namespace, machine.Machine.Name)
-		if err != nil {
-			return Result{}, err
-		}
-		if !drain.MayUpgrade() {
-			waiting++
-			continue
-		}
-		options, err := p.options(ctx, machine)
-		if err != nil {
-			return Result{}, err
-		}
-		started, err := p.start(ctx, options, 1, machine)
-		if err != nil {
-			return Result{}, err
-		}
-		result.add(started)
+	started, waiting, err := p.startDrained(ctx, found.pending)
+	if err != nil {
+		return Result{}, err
 	}
+	result.add(started)
 	if found.failed != "" {
 		result.add(waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: found.failed}))
 	}
@@ -56,6 +41,30 @@ func (p *pass) follow(ctx context.Context, found progress) (Result, error) {
 		result.add(Result{After: retry})
 	}
 	return result, nil
+}
+
+// startDrained starts the upgrades of the machines whose Nodes Rancher drains, and counts the others.
+func (p *pass) startDrained(ctx context.Context, pending []*Machine) (all Result, waiting int, err error) {
+	for _, machine := range pending {
+		drain, err := rancher.DrainOf(ctx, p.Drains, machine.Machine.Namespace, machine.Machine.Name)
+		if err != nil {
+			return Result{}, 0, err
+		}
+		if !drain.MayUpgrade() {
+			waiting++
+			continue
+		}
+		options, err := p.options(ctx, machine)
+		if err != nil {
+			return Result{}, 0, err
+		}
+		started, err := p.start(ctx, options, 1, machine)
+		if err != nil {
+			return Result{}, 0, err
+		}
+		all.add(started)
+	}
+	return all, waiting, nil
 }
 
 // reportUnheard says of which hosts nothing is heard while Rancher waits with their Nodes cordoned.

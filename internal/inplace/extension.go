@@ -96,6 +96,11 @@ func judgeExtensions(configs []runtimev1.ExtensionConfig, namespace *corev1.Name
 	if !matches(config, namespace) {
 		return config, []Problem{{infrav1.ExtensionNotMatchingReason, notSelected(config, namespace)}}
 	}
+	return config, competing(configs, ours, namespace)
+}
+
+// competing are the other extensions that offer in-place hooks to the namespace.
+func competing(configs []runtimev1.ExtensionConfig, ours int, namespace *corev1.Namespace) []Problem {
 	problems := []Problem{}
 	for i := range configs {
 		if i != ours && offersInPlaceHook(&configs[i]) && matches(&configs[i], namespace) {
@@ -104,7 +109,7 @@ func judgeExtensions(configs []runtimev1.ExtensionConfig, namespace *corev1.Name
 				configs[i].Name, namespace.Name)})
 		}
 	}
-	return config, problems
+	return problems
 }
 
 func notSelected(config *runtimev1.ExtensionConfig, namespace *corev1.Namespace) string {

@@ -112,16 +112,19 @@ func (g *Guard) underWay(ctx context.Context, namespace, cluster string, isConce
 		return nil, err
 	}
 	for _, slot := range slots {
-		attempt, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalHostUpgrade{}, namespace, slot.Upgrade)
+		attempt, err := g.directHolder(ctx, namespace, slot)
 		if err != nil {
 			return nil, err
 		}
-		if attempt == nil || attempts.ID(attempt) != slot.Attempt || attempt.Spec.Driver != infrav1.DriverDirect || !attempt.PhaseNow().IsActive() {
+		if attempt == nil {
 			continue
 		}
 		machine, err := existing.Get(ctx, g.Owners.Live, &clusterv1.Machine{}, namespace, attempt.Spec.MachineName)
-		if err != nil || machine == nil {
+		if err != nil {
 			return nil, err
+		}
+		if machine == nil {
+			continue
 		}
 		until := g.Owners.Clock.Now().Add(attempt.Spec.Options.WithDefaults().Timeouts.Disruption())
 		if is, err := isConcerned(ctx, machine, until); err != nil || is {
@@ -129,6 +132,15 @@ func (g *Guard) underWay(ctx context.Context, namespace, cluster string, isConce
 		}
 	}
 	return nil, nil
+}
+
+// directHolder is the attempt that has a slot, if it is one of driver Direct that has not ended.
+func (g *Guard) directHolder(ctx context.Context, namespace string, slot infrav1.UpgradeSlot) (*infrav1.ElementalHostUpgrade, error) {
+	attempt, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalHostUpgrade{}, namespace, slot.Upgrade)
+	if err != nil || attempt == nil || attempts.ID(attempt) != slot.Attempt || attempt.Spec.Driver != infrav1.DriverDirect || !attempt.PhaseNow().IsActive() {
+		return nil, err
+	}
+	return attempt, nil
 }
 
 // slots of a Cluster that are taken; none of one with another infrastructure provider, or that does not exist.
