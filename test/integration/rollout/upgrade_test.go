@@ -50,7 +50,7 @@ var _ = DescribeTableSubtree("A patched template", func(driver infrav1.UpgradeDr
 		said := watchTransitions(ctx, cluster)
 		wanted := push(ctx, cluster, "v2", image.OS{UpgradeSeconds: 7})
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
-		awaitImage(ctx, cluster, wanted)
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 
 		expectKept(ctx, cluster, before)
 		expectUndisturbed(cluster, began)
@@ -92,7 +92,7 @@ var _ = DescribeTableSubtree("A patched template", func(driver infrav1.UpgradeDr
 		Expect(upgradesOf(cluster.Lab.Host(node))).To(Equal(1), "the host is not touched")
 
 		setCordon(ctx, cluster, "uncordon", node)
-		awaitImage(ctx, cluster, wanted)
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 		expectKept(ctx, cluster, before)
 	})
 
@@ -112,7 +112,7 @@ var _ = DescribeTableSubtree("A patched template", func(driver infrav1.UpgradeDr
 		By("patching a good image")
 		good = push(ctx, cluster, "v5", image.OS{})
 		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
-		awaitImage(ctx, cluster, good)
+		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
 		Expect(audit.Offered(suite.Audit(cluster.Lab.Management), bad.URI())).To(Equal([]string{attempt.Spec.HostName}),
 			"the bad image was offered to one host only")
 		expectKept(ctx, cluster, before)
@@ -129,13 +129,13 @@ var _ = DescribeTableSubtree("A patched template", func(driver infrav1.UpgradeDr
 		fallen := cluster.Lab.Host(attempt.Spec.HostName)
 		upgrades := upgradesOf(fallen)
 		Expect(cluster.PatchImage(ctx, good)).To(Succeed())
-		awaitImage(ctx, cluster, good)
+		Expect(cluster.AwaitImage(ctx, good)).To(Succeed())
 		Expect(upgradesOf(fallen)).To(Equal(upgrades), "there was nothing to upgrade")
 
 		By("continuing with an upgrade that is killed halfway once on each host")
 		fixed := push(ctx, cluster, "v7", image.OS{UpgradeKilled: true})
 		Expect(cluster.PatchImage(ctx, fixed)).To(Succeed())
-		awaitImage(ctx, cluster, fixed)
+		Expect(cluster.AwaitImage(ctx, fixed)).To(Succeed())
 		expectKept(ctx, cluster, before)
 		expectUndisturbed(cluster, began)
 	})
@@ -151,7 +151,7 @@ var _ = DescribeTableSubtree("A patched template", func(driver infrav1.UpgradeDr
 		By("rolling back to an image by hand")
 		wanted := push(ctx, cluster, "v8", image.OS{})
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
-		awaitImage(ctx, cluster, wanted)
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 		expectKept(ctx, cluster, before)
 	})
 },
@@ -180,26 +180,6 @@ func push(ctx context.Context, cluster *scenario.Cluster, tag string, os image.O
 	pushed, err := cluster.PushImage(ctx, tag, os)
 	Expect(err).NotTo(HaveOccurred())
 	return pushed
-}
-
-// awaitImage waits until all hosts run an image, and their nodes serve again.
-func awaitImage(ctx context.Context, cluster *scenario.Cluster, wanted image.Image) {
-	GinkgoHelper()
-	Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
-	Eventually(cordonedNodes).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
-	Eventually(inWork).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
-}
-
-// inWork are the attempts that have not ended.
-func inWork(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
-	attempts, err := cluster.Attempts(ctx)
-	found := []string{}
-	for i := range attempts {
-		if !attempts[i].PhaseNow().IsEnd() {
-			found = append(found, attempts[i].Name+": "+attempts[i].Status.Message)
-		}
-	}
-	return found, err
 }
 
 func upgradesOf(host *lab.Host) int {

@@ -115,7 +115,18 @@ func (c *Cluster) missingImage(ctx context.Context, os image.Image, controlPlane
 			return "Machine " + machines[i].Name + " is " + machines[i].Status.Phase, nil
 		}
 	}
-	return "", nil
+	return c.inWork(ctx)
+}
+
+// inWork describes an attempt of driver Direct that has not ended. With the other the Machine says it.
+func (c *Cluster) inWork(ctx context.Context) (string, error) {
+	attempts, err := c.Attempts(ctx)
+	for i := range attempts {
+		if attempts[i].Spec.Driver == infrav1.DriverDirect && !attempts[i].PhaseNow().IsEnd() {
+			return "ElementalHostUpgrade " + attempts[i].Name + ": " + attempts[i].Status.Message, err
+		}
+	}
+	return "", err
 }
 
 // AwaitPool waits until every host of a pool runs the image and no Machine of it is being updated.
