@@ -26,6 +26,9 @@ type View struct {
 	hosts      once[[]infrav1.ElementalHost]
 	unfinished once[[]infrav1.ElementalHostUpgrade]
 	wants      map[string]answer
+	// firstAsked is the name of the ElementalMachine that was read by itself, and byName has all; see elementalOf.
+	firstAsked string
+	byName     map[string]*infrav1.ElementalMachine
 }
 
 // New looks at a Cluster, which need not exist, through a cache with the indexes of this package.

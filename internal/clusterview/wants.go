@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
@@ -55,8 +56,8 @@ func (v *View) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Wa
 
 // wantedBy is what Machines have in common that want the same OS; empty if nothing says what a Machine wants.
 func (v *View) wantedBy(ctx context.Context, machine *clusterv1.Machine) (string, error) {
-	direct, err := owner.DirectTemplateOf(ctx, v.reader, machine)
-	controller := metav1.GetControllerOf(machine)
+	elemental, err := v.elementalOf(ctx, machine)
+	direct, controller := owner.DirectTemplateIn(machine, elemental), metav1.GetControllerOf(machine)
 	switch {
 	case err != nil:
 		return "", err
@@ -66,4 +67,28 @@ func (v *View) wantedBy(ctx context.Context, machine *clusterv1.Machine) (string
 		return direct, nil
 	}
 	return controller.Kind + "/" + controller.Name + "/" + direct, nil
+}
+
+// elementalOf a Machine; nil if it has none. The first one that is asked for is read by itself, and for a second one all are listed: a View is for one Machine,
+// or for all of a Cluster.
+func (v *View) elementalOf(ctx context.Context, machine *clusterv1.Machine) (*infrav1.ElementalMachine, error) {
+	ref := machine.Spec.InfrastructureRef
+	if !association.NamesElementalMachine(ref) {
+		return nil, nil
+	}
+	if v.firstAsked == "" || v.firstAsked == ref.Name {
+		v.firstAsked = ref.Name
+		return v.ElementalMachine(ctx, ref.Name)
+	}
+	all, err := v.ElementalMachines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v.byName == nil {
+		v.byName = make(map[string]*infrav1.ElementalMachine, len(all))
+		for i := range all {
+			v.byName[all[i].Name] = &all[i]
+		}
+	}
+	return v.byName[ref.Name], nil
 }

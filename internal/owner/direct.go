@@ -29,8 +29,7 @@ func DirectTemplate(machine *infrav1.ElementalMachine) string {
 	return machine.Annotations[infrav1.DirectTemplateAnnotation]
 }
 
-// DirectTemplateOf is DirectTemplate of the ElementalMachine of a Machine. It is empty while Cluster API updates the Machine, which its owner's
-// reference determines.
+// DirectTemplateOf is DirectTemplateIn of the ElementalMachine of a Machine, which is read.
 func DirectTemplateOf(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (string, error) {
 	ref := machine.Spec.InfrastructureRef
 	if !association.NamesElementalMachine(ref) {
@@ -40,10 +39,16 @@ func DirectTemplateOf(ctx context.Context, reader client.Reader, machine *cluste
 	if err != nil {
 		return "", existing.UnlessAbsent(err, "reading ElementalMachine "+ref.Name)
 	}
+	return DirectTemplateIn(machine, elemental), nil
+}
+
+// DirectTemplateIn is DirectTemplate of the ElementalMachine of a Machine, which may be nil. It is empty while Cluster API updates the Machine, which its
+// owner's reference determines.
+func DirectTemplateIn(machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) string {
 	if elemental == nil || !IsLeftToDirect(machine, elemental) {
-		return "", nil
+		return ""
 	}
-	return DirectTemplate(elemental), nil
+	return DirectTemplate(elemental)
 }
 
 // IsOfMachineSet reports whether a MachineSet controls a Machine.
