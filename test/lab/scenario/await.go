@@ -6,6 +6,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,15 +116,17 @@ func (c *Cluster) missingImage(ctx context.Context, os image.Image, controlPlane
 			return "Machine " + machines[i].Name + " is " + machines[i].Status.Phase, nil
 		}
 	}
-	return c.inWork(ctx)
+	return c.inWork(ctx, slices.DeleteFunc(machines, func(machine clusterv1.Machine) bool { return util.IsControlPlaneMachine(&machine) != controlPlane }))
 }
 
-// inWork describes an attempt of driver Direct that has not ended. With the other the Machine says it.
-func (c *Cluster) inWork(ctx context.Context) (string, error) {
+// inWork describes an attempt of driver Direct for one of some Machines that has not ended. With the other the Machine says it.
+func (c *Cluster) inWork(ctx context.Context, machines []clusterv1.Machine) (string, error) {
 	attempts, err := c.Attempts(ctx)
 	for i := range attempts {
-		if attempts[i].Spec.Driver == infrav1.DriverDirect && !attempts[i].PhaseNow().IsEnd() {
-			return "ElementalHostUpgrade " + attempts[i].Name + ": " + attempts[i].Status.Message, err
+		of := &attempts[i]
+		isOf := slices.ContainsFunc(machines, func(machine clusterv1.Machine) bool { return machine.Name == of.Spec.MachineName })
+		if isOf && of.Spec.Driver == infrav1.DriverDirect && !of.PhaseNow().IsEnd() {
+			return "ElementalHostUpgrade " + of.Name + ": " + of.Status.Message, err
 		}
 	}
 	return "", err
