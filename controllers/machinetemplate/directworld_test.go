@@ -62,15 +62,20 @@ func (w *world) addMachine(name string, controller *metav1.OwnerReference) *infr
 		of.OwnerReferences = []metav1.OwnerReference{*controller}
 		of.Labels[clusterv1.MachineControlPlaneLabel] = ""
 	}
+	return w.addServed(of, "t", imageA)
+}
+
+// addServed adds a Machine with an ElementalMachine that was made from a template, and a host that runs its OS.
+func (w *world) addServed(of *clusterv1.Machine, template, image string) *infrav1.ElementalMachine {
+	GinkgoHelper()
 	plane.Create(ctx, of)
-	elemental := ownertest.ElementalMachine(w.namespace, name, "t", imageA)
+	elemental := ownertest.ElementalMachine(w.namespace, of.Name, template, image)
 	elemental.Labels = of.Labels
 	elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: of.Name, UID: of.UID}}
-	elemental.Spec.HostRef = ownertest.HostReference(w.namespace, "host-"+name)
+	elemental.Spec.HostRef = ownertest.HostReference(w.namespace, "host-"+of.Name)
 	plane.Create(ctx, elemental)
-	host := ownertest.Host(elemental)
-	plane.Create(ctx, host)
-	w.runs(name, imageA)
+	plane.Create(ctx, ownertest.Host(elemental))
+	w.runs(of.Name, image)
 	return elemental
 }
 

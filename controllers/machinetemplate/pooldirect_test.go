@@ -28,14 +28,7 @@ func (w *world) addOfPool(set *clusterv1.MachineSet, name, template, image strin
 	of := ownertest.Machine(set, name)
 	of.Labels = maps.Clone(of.Labels)
 	of.Labels[clusterv1.ClusterNameLabel] = "c"
-	plane.Create(ctx, of)
-	elemental := ownertest.ElementalMachine(w.namespace, name, template, image)
-	elemental.Labels = of.Labels
-	elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: of.Name, UID: of.UID}}
-	elemental.Spec.HostRef = ownertest.HostReference(w.namespace, "host-"+name)
-	plane.Create(ctx, elemental)
-	plane.Create(ctx, ownertest.Host(elemental))
-	w.runs(name, image)
+	w.addServed(of, template, image)
 }
 
 // succeed has all attempts end well, and their hosts run an image.

@@ -9,14 +9,12 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
 // Paths that the API server calls; config/webhook/guard.yaml has the same.
@@ -43,13 +41,13 @@ type Guard struct {
 func (g *Guard) SetupWithManager(mgr ctrl.Manager) error {
 	server := mgr.GetWebhookServer()
 	server.Register(MachineDeploymentPath, admission.WithValidator(mgr.GetScheme(),
-		&validator[*clusterv1.MachineDeployment]{guard: g, owner: owner.ForMachineDeployment}))
+		ofReference(g, owner.ForMachineDeployment)))
 	server.Register(KubeadmControlPlanePath, admission.WithValidator(mgr.GetScheme(),
-		&validator[*controlplanev1.KubeadmControlPlane]{guard: g, owner: owner.ForKubeadmControlPlane}))
-	server.Register(RKE2ControlPlanePath, admission.WithValidator(mgr.GetScheme(), &validator[*rke2.ControlPlane]{guard: g, owner: owner.ForRKE2ControlPlane}))
+		ofReference(g, owner.ForKubeadmControlPlane)))
+	server.Register(RKE2ControlPlanePath, admission.WithValidator(mgr.GetScheme(), ofReference(g, owner.ForRKE2ControlPlane)))
 	server.Register(ControlPlanePath, &admission.Webhook{Handler: &otherControlPlanes{guard: g, decoder: admission.NewDecoder(mgr.GetScheme())}})
 	server.Register(ControlPlaneUnderWayPath, &admission.Webhook{Handler: &controlPlaneUnderWay{guard: g, decoder: admission.NewDecoder(mgr.GetScheme())}})
-	server.Register(MachineDeploymentUnderWayPath, admission.WithValidator[*clusterv1.MachineDeployment](mgr.GetScheme(), &machineDeploymentUnderWay{guard: g}))
+	server.Register(MachineDeploymentUnderWayPath, admission.WithValidator(mgr.GetScheme(), &validator[*clusterv1.MachineDeployment]{check: g.checkMachineDeploymentUnderWay}))
 	server.Register(MachinePath, admission.WithValidator(mgr.GetScheme(), &lastMachine{guard: g}))
 	return nil
 }

@@ -60,40 +60,27 @@ func specWithoutReplicas(controlPlane *unstructured.Unstructured) any {
 	return spec
 }
 
-// machineDeploymentUnderWay does the same for a MachineDeployment, of which it is known what Cluster API rolls out.
-type machineDeploymentUnderWay struct{ guard *Guard }
-
-// ValidateCreate accepts everything: it is not called.
-func (v *machineDeploymentUnderWay) ValidateCreate(context.Context, *clusterv1.MachineDeployment) (admission.Warnings, error) {
-	return nil, nil
-}
-
-// ValidateDelete accepts everything: it is not called.
-func (v *machineDeploymentUnderWay) ValidateDelete(context.Context, *clusterv1.MachineDeployment) (admission.Warnings, error) {
-	return nil, nil
-}
-
-// ValidateUpdate denies a change that Cluster API rolls out from Admit until the attempt has ended.
-func (v *machineDeploymentUnderWay) ValidateUpdate(ctx context.Context, before, after *clusterv1.MachineDeployment) (admission.Warnings, error) {
+// checkMachineDeploymentUnderWay does the same for a MachineDeployment, of which it is known what Cluster API rolls out.
+func (g *Guard) checkMachineDeploymentUnderWay(ctx context.Context, before, after *clusterv1.MachineDeployment) error {
 	if !after.DeletionTimestamp.IsZero() || !owner.StartsRollout(before, after) {
-		return nil, nil
+		return nil
 	}
 	of := owner.ForMachineDeployment(after)
-	attempt, err := v.guard.underWay(ctx, before.Namespace, before.Spec.ClusterName, func(ctx context.Context, machine *clusterv1.Machine, until time.Time) (bool, error) {
+	attempt, err := g.underWay(ctx, before.Namespace, before.Spec.ClusterName, func(ctx context.Context, machine *clusterv1.Machine, until time.Time) (bool, error) {
 		if machine.Labels[clusterv1.MachineDeploymentNameLabel] != before.Name {
 			return false, nil
 		}
-		why, err := owner.RollsOut(ctx, v.guard.Owners.Live, machine, until)
+		why, err := owner.RollsOut(ctx, g.Owners.Live, machine, until)
 		return why == "", err
 	})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("checking whether a host of %s is being upgraded: %w", owner.Describe(of), err)
+		return fmt.Errorf("checking whether a host of %s is being upgraded: %w", owner.Describe(of), err)
 	case attempt != nil:
-		return nil, deniedBecause(of, "spec.rollout.after and, of spec.template.spec, version, bootstrap, infrastructureRef and failureDomain cannot be changed now: "+
+		return deniedBecause(of, "spec.rollout.after and, of spec.template.spec, version, bootstrap, infrastructureRef and failureDomain cannot be changed now: "+
 			replacesMeanwhile(attempt))
 	}
-	return nil, nil
+	return nil
 }
 
 func replacesMeanwhile(attempt *infrav1.ElementalHostUpgrade) string {

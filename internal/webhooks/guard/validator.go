@@ -12,10 +12,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// validator passes the changes of one kind to the guard.
+// validator passes the changes of one kind to a check, which denies those that are not safe now.
 type validator[T client.Object] struct {
-	guard *Guard
-	owner func(T) owner.Owner
+	check func(ctx context.Context, before, after T) error
+}
+
+// ofReference is the validator of the references of one kind of owner.
+func ofReference[T client.Object](g *Guard, of func(T) owner.Owner) *validator[T] {
+	return &validator[T]{check: func(ctx context.Context, before, after T) error { return g.Check(ctx, of(before), of(after)) }}
 }
 
 // ValidateCreate accepts everything: a new object has no Machines.
@@ -28,7 +32,7 @@ func (v *validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, e
 	return nil, nil
 }
 
-// ValidateUpdate rejects an unsafe change of the reference.
+// ValidateUpdate rejects an unsafe change.
 func (v *validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
-	return nil, v.guard.Check(ctx, v.owner(before), v.owner(after))
+	return nil, v.check(ctx, before, after)
 }
