@@ -92,6 +92,13 @@ const (
 	MarkLostAgainReason         = "MarkLostAgain"
 	MarkNotLostReason           = "MarkNotLost"
 
+	// UpgradingCondition is True on an ElementalMachine while its Node is out of service for an attempt, and the ElementalMachine is not Ready for that reason.
+	// It is absent before the first attempt. A Machine shows it as condition InfrastructureReady.
+	UpgradingCondition = "Upgrading"
+	UpgradingReason    = "Upgrading"
+	HostLostReason     = "HostLost"
+	NotUpgradingReason = "NotUpgrading"
+
 	// DeletingCondition reports what the deletion of the object waits for.
 	DeletingCondition        = "Deleting"
 	WaitingForHostIdleReason = "WaitingForHostIdle"
@@ -251,6 +258,11 @@ const (
 	UpgradeNotRequiredReason = "NotRequired"
 	// UpgradeEndedReason: the attempt has ended, and has no slot.
 	UpgradeEndedReason = "Ended"
+	// UpgradeDisruptingCondition is True from the cordon of the node until the attempt has uncordoned it, or leaves it cordoned. It is absent before.
+	UpgradeDisruptingCondition = "Disrupting"
+	UpgradeDisruptingReason    = "Disrupting"
+	// UpgradeNotDisruptingReason: the node serves again, or the attempt has done with it what it can.
+	UpgradeNotDisruptingReason = "NotDisrupting"
 	// UpgradeProgressingCondition is True while the attempt has not ended; its message has the current
 	// step and what it waits for.
 	UpgradeProgressingCondition = "Progressing"

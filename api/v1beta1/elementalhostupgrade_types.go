@@ -103,7 +103,7 @@ const (
 
 // ElementalHostUpgradeStatus is the observed state of an attempt. Everything in it but unhealthyBefore can be observed again.
 type ElementalHostUpgradeStatus struct {
-	// conditions of the attempt: Admitted, Progressing, Succeeded, Paused; after a rollback FormerOSHealthy.
+	// conditions of the attempt: Admitted, Disrupting, Progressing, Succeeded, Paused; after a rollback FormerOSHealthy.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

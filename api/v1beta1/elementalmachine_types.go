@@ -39,7 +39,7 @@ type ElementalMachineSpec struct {
 // ElementalMachineStatus is the observed state of an ElementalMachine.
 type ElementalMachineStatus struct {
 	// conditions of the ElementalMachine: Ready, AssociationReady, HostReady, ProviderIDReady, OSUpToDate,
-	// OSDrifted, Deleting, Evacuating, Paused.
+	// OSDrifted, Upgrading, Deleting, Evacuating, Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

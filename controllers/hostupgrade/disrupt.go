@@ -16,16 +16,28 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/drainwatch"
 )
 
-// cordon makes the node unschedulable in our name. From here to the end the host must not be moved to
-// another management cluster. The only Node of a cluster is marked instead: what graceful shutdown ends, this manager's own Pod perhaps
-// among it, has nowhere else to run; and so is one that Rancher has cordoned.
+// cordon takes the node out of service. From here to the end the host must not be moved to another management cluster. The Machine is marked for its health
+// checks before anything shows that the node is out of service.
 func (r *Reconciler) cordon(ctx context.Context, o *observation) (sequence.Result, error) {
-	if workload.CordonedBy(o.node) == o.attempt && (o.drain == nil || o.node.Spec.Unschedulable) {
-		return sequence.Done(), nil
-	}
 	if isNew, err := r.recordUnhealthy(ctx, o); err != nil || isNew {
 		return sequence.Wait(soon, "recording what is not healthy on Node %s, before it is cordoned: %s",
 			o.node.Name, workload.DescribeUnhealthy(o.upgrade.Status.UnhealthyBefore)), err
+	}
+	if err := r.forbidRemediation(ctx, o); err != nil {
+		return sequence.Result{}, err
+	}
+	if result, err := r.cordonNode(ctx, o); err != nil || !result.IsDone() {
+		return result, err
+	}
+	o.recordDisruption()
+	return sequence.Done(), nil
+}
+
+// cordonNode makes the node unschedulable in our name. The only Node of a cluster is marked instead: what graceful shutdown ends, this manager's own Pod perhaps
+// among it, has nowhere else to run; and so is one that Rancher has cordoned.
+func (r *Reconciler) cordonNode(ctx context.Context, o *observation) (sequence.Result, error) {
+	if workload.CordonedBy(o.node) == o.attempt && (o.drain == nil || o.node.Spec.Unschedulable) {
+		return sequence.Done(), nil
 	}
 	if err := r.blockMove(ctx, o); err != nil {
 		return sequence.Result{}, err
@@ -54,12 +66,14 @@ func setBlockMove(host *infrav1.ElementalHost) {
 	host.Annotations[infrav1.BlockMoveAnnotation] = ""
 }
 
-// uncordon takes back our own cordon, and gives the Machine back to its health checks.
+// uncordon takes back our own cordon, and releases the Machine to its health checks as soon as it is shown to serve.
 func (r *Reconciler) uncordon(ctx context.Context, o *observation) (sequence.Result, error) {
 	if err := o.workload.Uncordon(ctx, o.node, o.attempt); err != nil {
 		return sequence.Result{}, err
 	}
-	return sequence.Done(), r.allowRemediation(ctx, o)
+	o.recordService()
+	_, err := r.releaseToHealthChecks(ctx, o)
+	return sequence.Done(), err
 }
 
 // maxVirtualMachines is how many virtual machines an attempt reports at most; see the field.

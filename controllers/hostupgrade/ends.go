@@ -135,7 +135,9 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 		awaitVMs     = step{Name: "AwaitVirtualMachines", Run: awaitDeferred}
 		releaseNode  = step{Name: "ReleaseNode", Run: r.releaseNode}
 		keepUnlessOK = step{Name: "ReleaseNode", Run: r.releaseNodeAfterRollback}
+		serves       = step{Name: "EndDisruption", Run: endDisruption}
 		remediation  = step{Name: "AllowRemediation", Run: r.releaseMachine}
+		remedyNow    = step{Name: "AllowRemediation", Run: r.releaseLostMachine}
 		slot         = step{Name: "FreeSlot", Run: r.releaseSlot}
 		quarantine   = step{Name: "Quarantine", Run: r.quarantine}
 		lift         = step{Name: "LiftQuarantine", Run: r.liftQuarantine}
@@ -146,17 +148,17 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	)
 	switch outcome {
 	case infrav1.UpgradeSucceeded:
-		return []step{lift, releaseNode, approval, remediation, storage, outcomeKnown, slot}
+		return []step{lift, releaseNode, serves, approval, storage, outcomeKnown, slot, remediation}
 	case infrav1.UpgradeRolledBack:
-		return []step{quarantine, keepUnlessOK, restoreVMs, remediation, storage, outcomeKnown, slot, awaitVMs}
+		return []step{quarantine, keepUnlessOK, serves, restoreVMs, storage, outcomeKnown, slot, remediation, awaitVMs}
 	case infrav1.UpgradeFailed:
-		return []step{cancelMoves, releaseNode, restoreVMs, remediation, storage, outcomeKnown, slot, awaitVMs}
+		return []step{cancelMoves, releaseNode, serves, restoreVMs, storage, outcomeKnown, slot, remediation, awaitVMs}
 	case infrav1.UpgradeHostLost:
-		return []step{remediation, slotIfAsked, storage}
+		return []step{remedyNow, slotIfAsked, storage}
 	case infrav1.UpgradeSuperseded:
-		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, restoreVMs, approval, remediation, storage, awaitPlane, slot, awaitVMs}
+		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, serves, restoreVMs, approval, storage, awaitPlane, slot, remediation, awaitVMs}
 	default: // Aborted
-		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, restoreVMs, remediation, storage, slot, awaitVMs}
+		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, serves, restoreVMs, storage, slot, remediation, awaitVMs}
 	}
 }
 
@@ -272,7 +274,7 @@ func (o *observation) awaitsFormerBoot() string {
 	return ""
 }
 
-func (r *Reconciler) releaseMachine(ctx context.Context, o *observation) (sequence.Result, error) {
+func (r *Reconciler) releaseLostMachine(ctx context.Context, o *observation) (sequence.Result, error) {
 	return sequence.Done(), r.allowRemediation(ctx, o)
 }
 

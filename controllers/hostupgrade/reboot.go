@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -19,6 +20,9 @@ import (
 
 // reboot waits for the host to write the image and to come back from a new boot.
 func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Result, error) {
+	if !conditions.Has(o.upgrade, infrav1.UpgradeDisruptingCondition) { // the status was lost, by a move
+		o.recordDisruption()
+	}
 	if o.returned() && !o.lost() {
 		return sequence.Done(), nil
 	}

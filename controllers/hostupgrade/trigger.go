@@ -35,9 +35,6 @@ func (r *Reconciler) trigger(ctx context.Context, o *observation) (sequence.Resu
 	if held, err := r.stoppedNow(ctx, o); err != nil || held != nil {
 		return await(pollCluster, held), err
 	}
-	if err := r.forbidRemediation(ctx, o); err != nil {
-		return sequence.Result{}, err
-	}
 	forgetReboot(&o.upgrade.Status)
 	if err := r.ask(ctx, o); err != nil {
 		return sequence.Result{}, err
@@ -185,56 +182,6 @@ func (r *Reconciler) ask(ctx context.Context, o *observation) error {
 		host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
 		setBlockMove(host)
 	})
-}
-
-// forbidRemediation keeps MachineHealthChecks, which know nothing of updates, from replacing the
-// Machine while its host reboots. A mark that is there already is somebody else's.
-func (r *Reconciler) forbidRemediation(ctx context.Context, o *observation) error {
-	if _, set := o.machine.Annotations[clusterv1.MachineSkipRemediationAnnotation]; set {
-		return nil
-	}
-	return r.patchMachine(ctx, o, func(machine *clusterv1.Machine) {
-		if machine.Annotations == nil {
-			machine.Annotations = map[string]string{}
-		}
-		machine.Annotations[clusterv1.MachineSkipRemediationAnnotation] = ""
-		machine.Annotations[infrav1.SkipRemediationByAnnotation] = o.attempt
-	})
-}
-
-// allowRemediation takes our own mark back.
-func (r *Reconciler) allowRemediation(ctx context.Context, o *observation) error {
-	if o.machine == nil || o.machine.Annotations[infrav1.SkipRemediationByAnnotation] != o.attempt {
-		return nil
-	}
-	return r.patchMachine(ctx, o, func(machine *clusterv1.Machine) {
-		delete(machine.Annotations, clusterv1.MachineSkipRemediationAnnotation)
-		delete(machine.Annotations, infrav1.SkipRemediationByAnnotation)
-	})
-}
-
-// patchMachine writes with a resourceVersion at which what is decided on is what was read. Cluster API may have written the rest since,
-// as it does all the time: that is no conflict.
-func (r *Reconciler) patchMachine(ctx context.Context, o *observation, change func(*clusterv1.Machine)) error {
-	now, err := existing.Get(ctx, r.APIReader, &clusterv1.Machine{}, o.machine.Namespace, o.machine.Name)
-	if err != nil {
-		return err
-	}
-	if now != nil && equality.Semantic.DeepEqual(decisive(now), decisive(o.machine)) { // or the write is a conflict
-		o.machine = now
-	}
-	before := o.machine.DeepCopy()
-	change(o.machine)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, o.machine, patch); err != nil {
-		return fmt.Errorf("marking Machine %s for its health checks: %w", o.machine.Name, err)
-	}
-	return nil
-}
-
-// decisive is what decides on a Machine whether it is marked for its health checks.
-func decisive(machine *clusterv1.Machine) []any {
-	return []any{machine.UID, machine.Generation, machine.DeletionTimestamp, machine.Annotations}
 }
 
 // offer asks the host to prepare for the attempt.

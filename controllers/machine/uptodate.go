@@ -34,6 +34,8 @@ type osFacts struct {
 	// upgrade is the name of the attempt that is in progress, last the newest attempt that there is.
 	upgrade string
 	last    *infrav1.ElementalHostUpgrade
+	// disrupting is the attempt for which the machine's Node is out of service. Nil if there is none.
+	disrupting *infrav1.ElementalHostUpgrade
 	// held says which nodes the machine's turn waits for, because they are paused; empty where it does not.
 	held string
 }
@@ -46,14 +48,17 @@ func (r *Reconciler) observeUpToDate(ctx context.Context, s *scope) error {
 	if facts.template, err = r.clonedFrom(ctx, s.machine); err != nil {
 		return err
 	}
-	if facts.upgrade, facts.last, err = r.attempts(ctx, s.machine); err != nil {
+	ofMachine, err := attempts.OnElementalMachine(ctx, r.Client, s.machine.Namespace, s.machine.Name)
+	if err != nil {
 		return err
 	}
+	facts.upgrade, facts.last, facts.disrupting = inProgress(ofMachine), attempts.Newest(ofMachine), attempts.Disrupting(ofMachine)
 	if facts.held, err = r.heldBy(ctx, s, facts.upgrade); err != nil {
 		return err
 	}
 	judgeUpToDate(facts)
 	judgeDrift(facts)
+	judgeUpgrading(facts)
 	judgeMark(facts, s.mark, s.markRestored)
 	return nil
 }
@@ -142,19 +147,12 @@ func (r *Reconciler) clonedFrom(ctx context.Context, machine *infrav1.ElementalM
 	return template, nil
 }
 
-// attempts returns the name of the machine's ElementalHostUpgrade that has not ended, and "" if there is
-// none, and the newest of all.
-func (r *Reconciler) attempts(ctx context.Context, machine *infrav1.ElementalMachine) (name string, last *infrav1.ElementalHostUpgrade, err error) {
-	upgrades, err := attempts.OnElementalMachine(ctx, r.Client, machine.Namespace, machine.Name)
-	if err != nil {
-		return "", nil, err
-	}
-	for i := range upgrades {
-		upgrade := &upgrades[i]
-		// The first by name, so that the message does not depend on the order of a list.
-		if upgrade.PhaseNow().IsActive() && (name == "" || upgrade.Name < name) {
+// inProgress is the name of the attempt that has not ended; empty if there is none. It is the first by name, so that no message depends on the order of a list.
+func inProgress(among []infrav1.ElementalHostUpgrade) (name string) {
+	for i := range among {
+		if upgrade := &among[i]; upgrade.PhaseNow().IsActive() && (name == "" || upgrade.Name < name) {
 			name = upgrade.Name
 		}
 	}
-	return name, attempts.Newest(upgrades), nil
+	return name
 }

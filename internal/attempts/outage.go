@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
@@ -32,6 +34,13 @@ const (
 // HasEntered reports whether an attempt has come to a step.
 func HasEntered(attempt *infrav1.ElementalHostUpgrade, step string) bool {
 	return slices.ContainsFunc(attempt.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == step })
+}
+
+// Disrupting is the attempt for which a node is out of service, among those on it: that of a host that is lost is one. It is nil if there is none.
+func Disrupting(among []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
+	return NewestWhere(among, func(upgrade *infrav1.ElementalHostUpgrade) bool {
+		return !upgrade.PhaseNow().IsEnd() && conditions.IsTrue(upgrade, infrav1.UpgradeDisruptingCondition)
+	})
 }
 
 // Outage is how long the node of the newest of some attempts was out of service for which that is known: from the trigger until its boot

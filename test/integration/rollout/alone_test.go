@@ -7,12 +7,16 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
@@ -67,6 +71,24 @@ var _ = Describe("A pool with a surge that this provider upgrades alone", Ordere
 		expectKept(ctx, cluster, before)
 	})
 
+	It("shows a node that is out of service as unavailable, which a MachineHealthCheck on that leaves alone", func(ctx SpecContext) {
+		before, err := cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		checkInfrastructure(ctx, cluster)
+		wanted := push(ctx, cluster, "unavailable", image.OS{})
+		goOn := stopOne(ctx, wanted)
+		Eventually(unavailable).WithContext(ctx).WithArguments(cluster).Should(HaveLen(1))
+		Eventually(func(ctx context.Context) int32 {
+			return ptr.Deref(deployment(ctx, cluster).Status.AvailableReplicas, 0)
+		}).WithContext(ctx).Should(BeEquivalentTo(1))
+		Consistently(deleted, 5*time.Second).Should(BeEmpty(), "for longer than the check allows")
+		goOn()
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+		Eventually(unavailable).WithContext(ctx).WithArguments(cluster).Should(BeEmpty())
+		Expect(deleted()).To(BeEmpty())
+		expectKept(ctx, cluster, before)
+	})
+
 	It("gives a Machine the new content that is added in mid-rollout, refuses what would replace Machines meanwhile, and loses none but the one that a user scales down", func(ctx SpecContext) {
 		before, err := cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -117,4 +139,37 @@ func running(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
 		}
 	}
 	return names, err
+}
+
+// unavailable are the Machines that show that their nodes are out of service for an upgrade.
+func unavailable(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
+	machines, err := cluster.Machines(ctx)
+	names := []string{}
+	for i := range machines {
+		if conditions.GetReason(&machines[i], clusterv1.InfrastructureReadyCondition) == infrav1.UpgradingReason {
+			names = append(names, machines[i].Name)
+		}
+	}
+	return names, err
+}
+
+// checkInfrastructure has a MachineHealthCheck remediate workers whose infrastructure is not ready for a second, until the spec ends.
+func checkInfrastructure(ctx context.Context, cluster *scenario.Cluster) {
+	GinkgoHelper()
+	check := &clusterv1.MachineHealthCheck{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: "infrastructure"},
+		Spec: clusterv1.MachineHealthCheckSpec{
+			ClusterName: cluster.Options.Name,
+			Selector:    metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: scenario.Deployment}},
+			Checks: clusterv1.MachineHealthCheckChecks{UnhealthyMachineConditions: []clusterv1.UnhealthyMachineCondition{
+				{Type: clusterv1.InfrastructureReadyCondition, Status: metav1.ConditionFalse, TimeoutSeconds: new(int32(1))},
+			}},
+		},
+	}
+	Expect(cluster.Lab.Kube.Create(ctx, check)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(cluster.Lab.Kube.Delete(ctx, check)).To(Succeed()) })
+	Eventually(func(ctx context.Context) (int32, error) {
+		err := cluster.Lab.Kube.Get(ctx, client.ObjectKeyFromObject(check), check)
+		return ptr.Deref(check.Status.CurrentHealthy, 0), err
+	}).WithContext(ctx).Should(BeEquivalentTo(2), "it sees the workers")
 }

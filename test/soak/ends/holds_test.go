@@ -32,12 +32,13 @@ type hold struct {
 
 // Marks that attempts have set by some steps.
 var (
-	asked     = scenario.Marks{Asked: true}
-	admitted  = scenario.Marks{Asked: true, Slots: 1, Moveless: true}
-	cordoned  = scenario.Marks{Asked: true, Slots: 1, Moveless: true, Unschedulable: true, CordonedBy: ours}
-	skipping  = with(cordoned, func(m *scenario.Marks) { m.SkipRemediation, m.SkipRemediationBy = true, true })
-	triggered = with(skipping, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradePending })
-	returned  = skipping // the trigger is taken back with the host's report
+	asked    = scenario.Marks{Asked: true}
+	admitted = scenario.Marks{Asked: true, Slots: 1, Moveless: true}
+	// protected is the Machine before its node is cordoned.
+	protected = with(admitted, func(m *scenario.Marks) { m.Moveless, m.SkipRemediation, m.SkipRemediationBy = true, true, true })
+	cordoned  = with(protected, func(m *scenario.Marks) { m.Unschedulable, m.CordonedBy = true, ours })
+	triggered = with(cordoned, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradePending })
+	returned  = cordoned // the trigger is taken back with the host's report
 	serving   = admitted
 )
 
@@ -67,12 +68,12 @@ var holds = map[string]hold{
 	},
 	"Cordon": {
 		impose:  refuseNode("no-cordon", "the cordon is refused", "!("+isCordonedByUs("object")+") || "+isCordonedByUs("oldObject")),
-		message: "the cordon is refused", marks: admitted,
+		message: "the cordon is refused", marks: protected,
 	},
 	"EvacuateVMs":   {impose: forbidToMoveGuest, message: "label " + infrav1.VMPolicyLabel + " is Block", marks: cordoned},
 	"Drain":         {impose: forbidEvictions, message: "PodDisruptionBudget default/all-of-web allows no eviction of Pods default/web-", marks: cordoned},
 	"DetachVolumes": {impose: attachVolume, message: "waiting for volumes to be detached from Node", marks: cordoned},
-	"Trigger":       {impose: refuseTrigger, message: "the trigger is refused", marks: skipping},
+	"Trigger":       {impose: refuseTrigger, message: "the trigger is refused", marks: cordoned},
 	"Reboot":        {impose: hangShutdown, message: "is rebooting", marks: triggered, begun: true},
 	"Assess":        {impose: unreadyDaemon, message: "waiting for DaemonSet Pod default/watchman-", marks: returned, begun: true},
 	"Uncordon": {

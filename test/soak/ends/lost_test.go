@@ -19,8 +19,10 @@ import (
 // lost is the row of a host that does not come back: MachineHealthChecks may remediate it, and nothing else is
 // released.
 var lost = row{
-	phase:  infrav1.UpgradeHostLost,
-	marks:  with(cordoned, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradePending }),
+	phase: infrav1.UpgradeHostLost,
+	marks: with(cordoned, func(m *scenario.Marks) {
+		m.Label, m.SkipRemediation, m.SkipRemediationBy = infrav1.InPlaceUpgradePending, false, false
+	}),
 	answer: "HostLost: ElementalHost HOST has not come back within 10s of being triggered",
 }
 

@@ -62,7 +62,7 @@ var _ = DescribeTable("An attempt is withdrawn", func(ctx SpecContext, e end) { 
 		},
 		row: row{
 			phase:  infrav1.UpgradeProgressing,
-			marks:  with(skipping, func(m *scenario.Marks) { m.Asked, m.Moveless = false, false }),
+			marks:  with(cordoned, func(m *scenario.Marks) { m.Asked, m.Moveless = false, false }),
 			answer: "Reboot (10/14): waiting for the elemental-agent of ElementalHost HOST to confirm that it has not started (ending as Aborted: ",
 		},
 		then: func(ctx context.Context, u *upgrade) {
