@@ -29,7 +29,7 @@ type stopping struct {
 }
 
 func (s *stopping) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	if _, isMachine := object.(*clusterv1.Machine); isMachine {
+	if _, isAttempt := object.(*infrav1.ElementalHostUpgrade); isAttempt && key.Name == s.w.upgrade {
 		s.read = false // the first that a reconcile reads live
 	}
 	if !s.stopped && reflect.TypeOf(object) == reflect.TypeOf(s.kind) {

@@ -157,6 +157,6 @@ var _ = It("A host that has not reported the boot that it is in is not triggered
 	w.runs(ctx, "", oldDigest)
 	w.drive(ctx, nil)
 	Expect(w.status(ctx).Message).To(Equal(w.inWords("ElementalHost HOST is not triggered: it has not reported the boot that it is in")))
-	Expect(w.marks(ctx).SkipRemediation).To(BeFalse())
+	Expect(w.marks(ctx).SkipRemediation).To(BeTrue(), "its node is cordoned")
 	Expect(w.faults.triggers).To(BeEmpty())
 })
