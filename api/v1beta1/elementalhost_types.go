@@ -33,7 +33,9 @@ type ElementalHostSpec struct {
 	// once; a bootstrapped one only when it is triggered.
 	// +optional
 	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
+	// +mapType=atomic
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
 
 	// imageVerification defines whose signature the image in osVersionManagement needs. It is copied from the registration
@@ -106,7 +108,9 @@ type HostUpgradeRequest struct {
 	// osVersionManagement is the OS to upgrade to.
 	// +optional
 	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
+	// +mapType=atomic
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
 }
 

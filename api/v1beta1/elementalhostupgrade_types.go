@@ -52,7 +52,9 @@ type ElementalHostUpgradeSpec struct {
 
 	// osVersionManagement is the desired OS. It is sent to the host, and compared with what the Machine's owner wants.
 	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
+	// +mapType=atomic
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement"`
 
 	// options are the nodeUpgradeOption that was in force when the rollout began.

@@ -32,7 +32,10 @@ type ElementalMachineSpec struct {
 	// changed in place.
 	// +optional
 	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +nullable
 	// +kubebuilder:pruning:PreserveUnknownFields
+	// +mapType=atomic
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
 }
 

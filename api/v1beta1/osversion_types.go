@@ -10,7 +10,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 const OSVersionKey = "osVersion"
 
 // OSVersionManagement specifies the OS of a host for its OS plugin. The map is open, so that other
-// plugins can define their own keys.
+// plugins can define their own keys. It is applied as a whole: a key that an applied object does not have is removed, whoever set it.
 type OSVersionManagement map[string]runtime.RawExtension
 
 // hack/crds makes the schema of ElementalMachineTemplates from OSVersion and its comments. No field may have a default there: it

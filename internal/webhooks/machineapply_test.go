@@ -22,6 +22,11 @@ import (
 
 // tryAs applies a spec to an ElementalMachine as KubeadmControlPlane does when it looks whether it can update in place.
 func tryAs(ctx context.Context, machine *infrav1.ElementalMachine, template string, spec *infrav1.ElementalMachineSpec) error {
+	return applyAs(ctx, machine, template, spec, client.DryRunAll)
+}
+
+// applyAs applies a spec to an ElementalMachine as KubeadmControlPlane does when it updates it in place.
+func applyAs(ctx context.Context, machine *infrav1.ElementalMachine, template string, spec *infrav1.ElementalMachineSpec, options ...client.ApplyOption) error {
 	GinkgoHelper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
 	Expect(err).NotTo(HaveOccurred())
@@ -32,7 +37,7 @@ func tryAs(ctx context.Context, machine *infrav1.ElementalMachine, template stri
 	applied.SetUID(machine.UID)
 	applied.SetAnnotations(map[string]string{clusterv1.TemplateClonedFromNameAnnotation: template})
 	return person.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied),
-		client.DryRunAll, client.ForceOwnership, client.FieldOwner("capi-kubeadmcontrolplane"))
+		append(options, client.ForceOwnership, client.FieldOwner("capi-kubeadmcontrolplane"))...)
 }
 
 var _ = Describe("An ElementalMachine that KubeadmControlPlane tries to change", func() {
@@ -58,6 +63,25 @@ var _ = Describe("An ElementalMachine that KubeadmControlPlane tries to change",
 
 	It("is not refused what its template holds: whether that is done in place, or not at all, is for the hook to say", func(ctx SpecContext) {
 		Expect(tryAs(ctx, machine, template.Name, &template.Spec.Template.Spec)).To(Succeed())
+	})
+
+	It("has no key left of an OS that this provider has patched, when another one is applied", func(ctx SpecContext) {
+		former := machine.Spec.DeepCopy()
+		former.OSVersionManagement = raw(`{"debug": true, "imageUri": "oci://os:v1"}`)
+		former.OSVersionManagement["other"] = runtime.RawExtension{Raw: []byte(`{"key": "value"}`)}
+		Expect(applyAs(ctx, machine, template.Name, former)).To(Succeed())
+
+		Expect(person.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		before := machine.DeepCopy()
+		machine.Spec.OSVersionManagement[infrav1.OSVersionKey] = raw(`{"debug": true, "imageUri": "oci://os:v3", "upgradeRecovery": true}`)[infrav1.OSVersionKey]
+		Expect(person.Patch(ctx, machine, client.MergeFrom(before), client.FieldOwner("manager"))).To(Succeed())
+
+		wanted := former.DeepCopy()
+		wanted.OSVersionManagement = image("oci://os:v2")
+		Expect(applyAs(ctx, machine, template.Name, wanted)).To(Succeed())
+		Expect(person.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		Expect(machine.Spec.OSVersionManagement).To(HaveLen(1))
+		Expect(machine.Spec.OSVersionManagement[infrav1.OSVersionKey].Raw).To(MatchJSON(`{"imageUri": "oci://os:v2"}`))
 	})
 
 	DescribeTable("is refused what no template holds",

@@ -23,6 +23,7 @@ type Template struct {
 
 // OSVersionManagement is an infrav1.OSVersionManagement whose key "osVersion" has fields. Other keys are those of other OS plugins.
 //
+// +structType=atomic
 // +kubebuilder:pruning:PreserveUnknownFields
 type OSVersionManagement struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
