@@ -92,12 +92,12 @@ const (
 	MarkLostAgainReason         = "MarkLostAgain"
 	MarkNotLostReason           = "MarkNotLost"
 
-	// UpgradingCondition is True on an ElementalMachine while its Node is out of service for an attempt, and the ElementalMachine is not Ready for that reason.
-	// It is absent before the first attempt. A Machine shows it as condition InfrastructureReady.
-	UpgradingCondition = "Upgrading"
+	// DisruptedCondition is True while an attempt has the Node of an ElementalMachine out of service. Ready is False with the same reason, and Cluster API
+	// mirrors Ready to InfrastructureReady of the Machine. It is absent before the first disruption.
+	DisruptedCondition = "Disrupted"
 	UpgradingReason    = "Upgrading"
 	HostLostReason     = "HostLost"
-	NotUpgradingReason = "NotUpgrading"
+	NotDisruptedReason = "NotDisrupted"
 
 	// DeletingCondition reports what the deletion of the object waits for.
 	DeletingCondition        = "Deleting"
@@ -258,11 +258,13 @@ const (
 	UpgradeNotRequiredReason = "NotRequired"
 	// UpgradeEndedReason: the attempt has ended, and has no slot.
 	UpgradeEndedReason = "Ended"
-	// UpgradeDisruptingCondition is True from the cordon of the node until the attempt has uncordoned it, or leaves it cordoned. It is absent before.
+	// UpgradeDisruptingCondition is True from the cordon of the node until the attempt has uncordoned it, or leaves it cordoned for good. It is absent before.
 	UpgradeDisruptingCondition = "Disrupting"
 	UpgradeDisruptingReason    = "Disrupting"
-	// UpgradeNotDisruptingReason: the node serves again, or the attempt has done with it what it can.
+	// UpgradeNotDisruptingReason: the attempt does nothing more to the node, which is uncordoned unless it was left cordoned for good.
 	UpgradeNotDisruptingReason = "NotDisrupting"
+	// UpgradeLeftToHealthChecksReason: nothing was heard of the host or its kubelet for as long as a reboot may take, and MachineHealthChecks decide on the Machine.
+	UpgradeLeftToHealthChecksReason = "LeftToHealthChecks"
 	// UpgradeProgressingCondition is True while the attempt has not ended; its message has the current
 	// step and what it waits for.
 	UpgradeProgressingCondition = "Progressing"

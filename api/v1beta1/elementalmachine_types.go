@@ -42,7 +42,7 @@ type ElementalMachineSpec struct {
 // ElementalMachineStatus is the observed state of an ElementalMachine.
 type ElementalMachineStatus struct {
 	// conditions of the ElementalMachine: Ready, AssociationReady, HostReady, ProviderIDReady, OSUpToDate,
-	// OSDrifted, Upgrading, Deleting, Evacuating, Paused.
+	// OSDrifted, Disrupted, Deleting, Evacuating, Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

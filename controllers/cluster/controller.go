@@ -223,7 +223,7 @@ func writeBack(ctx context.Context, helper *patch.Helper, object *infrav1.Elemen
 		infrav1.CAPIClusterReadyCondition, infrav1.ControlPlaneEndpointReadyCondition, infrav1.KubeconfigUsableCondition,
 	}
 	// There is no kubeconfig before there is a control plane.
-	if err := condition.Summarize(object, summarized, conditions.IgnoreTypesIfMissing{infrav1.KubeconfigUsableCondition}, nil); err != nil {
+	if err := condition.Summarize(object, condition.DefaultReason, summarized, conditions.IgnoreTypesIfMissing{infrav1.KubeconfigUsableCondition}, nil); err != nil {
 		return err
 	}
 	owned := append([]string{clusterv1.ReadyCondition, clusterv1.PausedCondition, infrav1.NodesUpToDateCondition}, summarized...)

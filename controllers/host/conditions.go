@@ -62,7 +62,7 @@ func summarize(host *infrav1.ElementalHost) error {
 		types = append(types, infrav1.BootstrapReadyCondition)
 	}
 	whileTrue := []string{infrav1.AgentOutdatedCondition, infrav1.AgentNotRespondingCondition}
-	return condition.Summarize(host, types, conditions.IgnoreTypesIfMissing(whileTrue), conditions.NegativePolarityConditionTypes(whileTrue))
+	return condition.Summarize(host, condition.DefaultReason, types, conditions.IgnoreTypesIfMissing(whileTrue), conditions.NegativePolarityConditionTypes(whileTrue))
 }
 
 func observeApproval(host *infrav1.ElementalHost) {

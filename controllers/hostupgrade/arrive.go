@@ -70,7 +70,8 @@ func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, er
 		if o.upgrade.Spec.Cancel {
 			return false, nil // which ends it, as its deletion does
 		}
-		return true, r.awaitReport(ctx, o)
+		r.awaitReport(o)
+		return true, nil
 	case o.workload == nil && !o.triggered(): // whether its node is cordoned is not known
 		r.recordHold(o, o.awaitCluster())
 		return true, nil
@@ -81,14 +82,13 @@ func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, er
 
 // awaitReport waits for a host that has not been heard of. One that is not heard of for as long as a reboot may take is left
 // to the health checks of its Machine.
-func (r *Reconciler) awaitReport(ctx context.Context, o *observation) error {
+func (r *Reconciler) awaitReport(o *observation) {
 	enter(&o.upgrade.Status, stepArrive, o.now)
 	late := o.overdue(stepArrive, o.options.Timeouts.Reboot())
 	r.recordHold(o, await(pollHost, o.hostSilent(late)))
-	if late == "" {
-		return nil
+	if late != "" {
+		o.leaveToHealthChecks()
 	}
-	return r.allowRemediation(ctx, o)
 }
 
 // resumeSlot takes a slot without asking for a free one where the node is disrupted already, and holds the next move while

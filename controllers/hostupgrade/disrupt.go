@@ -23,8 +23,11 @@ func (r *Reconciler) cordon(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.Wait(soon, "recording what is not healthy on Node %s, before it is cordoned: %s",
 			o.node.Name, workload.DescribeUnhealthy(o.upgrade.Status.UnhealthyBefore)), err
 	}
-	if err := r.forbidRemediation(ctx, o); err != nil {
-		return sequence.Result{}, err
+	if o.isNodeDead(r) {
+		return r.cordonNode(ctx, o)
+	}
+	if waits, err := r.protect(ctx, o); waits || err != nil {
+		return sequence.Wait(soon, ""), err
 	}
 	if result, err := r.cordonNode(ctx, o); err != nil || !result.IsDone() {
 		return result, err
@@ -66,14 +69,13 @@ func setBlockMove(host *infrav1.ElementalHost) {
 	host.Annotations[infrav1.BlockMoveAnnotation] = ""
 }
 
-// uncordon takes back our own cordon, and releases the Machine to its health checks as soon as it is shown to serve.
+// uncordon removes this attempt's cordon.
 func (r *Reconciler) uncordon(ctx context.Context, o *observation) (sequence.Result, error) {
 	if err := o.workload.Uncordon(ctx, o.node, o.attempt); err != nil {
 		return sequence.Result{}, err
 	}
-	o.recordService()
-	_, err := r.releaseToHealthChecks(ctx, o)
-	return sequence.Done(), err
+	o.recordDisruptionEnd()
+	return sequence.Done(), nil
 }
 
 // maxVirtualMachines is how many virtual machines an attempt reports at most; see the field.

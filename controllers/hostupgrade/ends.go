@@ -136,8 +136,6 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 		releaseNode  = step{Name: "ReleaseNode", Run: r.releaseNode}
 		keepUnlessOK = step{Name: "ReleaseNode", Run: r.releaseNodeAfterRollback}
 		serves       = step{Name: "EndDisruption", Run: endDisruption}
-		remediation  = step{Name: "AllowRemediation", Run: r.releaseMachine}
-		remedyNow    = step{Name: "AllowRemediation", Run: r.releaseLostMachine}
 		slot         = step{Name: "FreeSlot", Run: r.releaseSlot}
 		quarantine   = step{Name: "Quarantine", Run: r.quarantine}
 		lift         = step{Name: "LiftQuarantine", Run: r.liftQuarantine}
@@ -148,17 +146,17 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	)
 	switch outcome {
 	case infrav1.UpgradeSucceeded:
-		return []step{lift, releaseNode, serves, approval, storage, outcomeKnown, slot, remediation}
+		return []step{lift, releaseNode, serves, approval, storage, outcomeKnown, slot}
 	case infrav1.UpgradeRolledBack:
-		return []step{quarantine, keepUnlessOK, serves, restoreVMs, storage, outcomeKnown, slot, remediation, awaitVMs}
+		return []step{quarantine, keepUnlessOK, serves, restoreVMs, storage, outcomeKnown, slot, awaitVMs}
 	case infrav1.UpgradeFailed:
-		return []step{cancelMoves, releaseNode, serves, restoreVMs, storage, outcomeKnown, slot, remediation, awaitVMs}
+		return []step{cancelMoves, releaseNode, serves, restoreVMs, storage, outcomeKnown, slot, awaitVMs}
 	case infrav1.UpgradeHostLost:
-		return []step{remedyNow, slotIfAsked, storage}
+		return []step{slotIfAsked, storage}
 	case infrav1.UpgradeSuperseded:
-		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, serves, restoreVMs, approval, storage, awaitPlane, slot, remediation, awaitVMs}
+		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, serves, restoreVMs, approval, storage, awaitPlane, slot, awaitVMs}
 	default: // Aborted
-		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, serves, restoreVMs, storage, slot, remediation, awaitVMs}
+		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, serves, restoreVMs, storage, slot, awaitVMs}
 	}
 }
 
@@ -211,8 +209,9 @@ func (r *Reconciler) awaitConfirmation(ctx context.Context, o *observation) (seq
 	if !o.lost() {
 		return sequence.Wait(pollHost, "waiting for the elemental-agent of ElementalHost %s to confirm that it has not started", o.host.Name), nil
 	}
+	o.leaveToHealthChecks()
 	return sequence.Wait(pollHost, "ElementalHost %s has not confirmed within %s that it has not started: look at its console, delete Machine %s, or set spec.release",
-		o.host.Name, o.options.Timeouts.Reboot(), o.upgrade.Spec.MachineName), r.allowRemediation(ctx, o)
+		o.host.Name, o.options.Timeouts.Reboot(), o.upgrade.Spec.MachineName), nil
 }
 
 // recordedTrigger reports whether it is reported that the host may have seen the trigger of this attempt.
@@ -245,18 +244,22 @@ func (r *Reconciler) releaseNode(ctx context.Context, o *observation) (sequence.
 }
 
 // releaseNodeAfterRollback leaves the cordon where the policy says so, or where the former OS is not
-// good either. The mark of the only Node of a cluster, which kubectl uncordon does not remove, is none.
+// good either. Its health checks have the Machine after that, so the Node is waited for. The mark of the only Node of a cluster, which kubectl uncordon does
+// not remove, is none.
 func (r *Reconciler) releaseNodeAfterRollback(ctx context.Context, o *observation) (sequence.Result, error) {
 	if o.workload != nil && o.node != nil && workload.IsMarked(o.node, o.attempt) {
 		if err := o.workload.Uncordon(ctx, o.node, o.attempt); err != nil {
 			return sequence.Result{}, err
 		}
 	}
-	if o.options.OnRollback == infrav1.RollbackKeepCordoned || !o.hostReport().Healthy {
+	if !o.hostReport().Healthy {
 		return sequence.Done(), nil
 	}
 	if waitFor := o.awaitsFormerBoot(); waitFor != "" {
-		return r.awaitNode(ctx, o, r.readinessSince(o), waitFor)
+		return r.awaitNode(o, r.readinessSince(o), waitFor), nil
+	}
+	if o.options.OnRollback == infrav1.RollbackKeepCordoned {
+		return sequence.Done(), nil
 	}
 	return r.releaseNode(ctx, o)
 }
@@ -272,10 +275,6 @@ func (o *observation) awaitsFormerBoot() string {
 		return "waiting for Node " + o.node.Name + " to be Ready"
 	}
 	return ""
-}
-
-func (r *Reconciler) releaseLostMachine(ctx context.Context, o *observation) (sequence.Result, error) {
-	return sequence.Done(), r.allowRemediation(ctx, o)
 }
 
 func (r *Reconciler) releaseSlot(ctx context.Context, o *observation) (sequence.Result, error) {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -61,6 +62,9 @@ func (w *world) marks(ctx context.Context) marks {
 		found.Approved = ours(machine.Annotations[infrav1.ApprovedRolloutAnnotation], templateName)
 		_, found.SkipRemediation = machine.Annotations[clusterv1.MachineSkipRemediationAnnotation]
 		found.SkippedBy = ours(machine.Annotations[infrav1.SkipRemediationByAnnotation], attempt)
+		if found.SkippedBy != "" && w.isReleased(ctx) {
+			found.SkipRemediation, found.SkippedBy = false, "" // the controller of ElementalMachines removes it then
+		}
 	}
 	if cluster := get(ctx, w, clusterName, &infrav1.ElementalCluster{}); cluster != nil {
 		found.Slots = len(cluster.Status.UpgradeSlots)
@@ -76,6 +80,14 @@ func (w *world) marks(ctx context.Context) marks {
 	template := get(ctx, w, templateName, &infrav1.ElementalMachineTemplate{})
 	found.Pin = rollout.PinnedDigest(template.Annotations[infrav1.RolloutDigestAnnotation], newImage)
 	return found
+}
+
+// isReleased reports whether the attempt says that it protects its Machine no more.
+func (w *world) isReleased(ctx context.Context) bool {
+	GinkgoHelper()
+	upgrade := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})
+	return upgrade == nil || upgrade.Status.Phase.IsEnd() || upgrade.Status.Phase == infrav1.UpgradeHostLost ||
+		conditions.IsFalse(upgrade, infrav1.UpgradeDisruptingCondition)
 }
 
 // get reads an object of the world; nil if there is none.

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,6 +91,8 @@ type observation struct {
 	unreached error
 	// drain is what Rancher asks for the Machine; nil for the other drivers.
 	drain *rancher.Drain
+	// disruptingBefore is the stored status of condition Disrupting; empty where there is none.
+	disruptingBefore metav1.ConditionStatus
 	// excused is what was not healthy before the attempt and is not yet, as far as this reconcile has looked.
 	excused []infrav1.UnhealthyObject
 	// deferred is what the end of the attempt waits for last; nil if nothing.
@@ -116,6 +120,9 @@ func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHost
 		upgrade: upgrade,
 		attempt: attemptOf(upgrade),
 		options: upgrade.Spec.Options.WithDefaults(),
+	}
+	if stored := conditions.Get(upgrade, disrupting); stored != nil {
+		o.disruptingBefore = stored.Status
 	}
 	for _, read := range []func(context.Context, *observation) error{
 		r.observeManagement, r.observeRollout, r.observeClusterDigest, r.observeAttempts, r.observeDrain, r.observeWorkload,

@@ -73,19 +73,10 @@ var _ = DescribeTable("A change of a Machine wakes its attempts", func(change fu
 		conditions.Set(m, metav1.Condition{Type: controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, Status: metav1.ConditionTrue, Reason: "r"})
 	}, true),
 	Entry("not when its phase is another", func(m *clusterv1.Machine) { m.Status.Phase = string(clusterv1.MachinePhaseUpdating) }, false),
-	Entry("not when it is shown as upgrading", func(m *clusterv1.Machine) {
-		conditions.Set(m, metav1.Condition{Type: clusterv1.InfrastructureReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.UpgradingReason})
-	}, false),
 	Entry("not when attempts mark it for its health checks", func(m *clusterv1.Machine) {
 		m.Annotations = map[string]string{clusterv1.MachineSkipRemediationAnnotation: "", infrav1.SkipRemediationByAnnotation: "a"}
 	}, false),
 )
-
-var _ = It("A Machine that is not shown as upgrading any more wakes its attempts", func() {
-	before := &clusterv1.Machine{}
-	conditions.Set(before, metav1.Condition{Type: clusterv1.InfrastructureReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.UpgradingReason})
-	Expect(machineChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: &clusterv1.Machine{}})).To(BeTrue())
-})
 
 var _ = DescribeTable("A change of a Cluster wakes its attempts", func(change func(*clusterv1.Cluster), passes bool) {
 	before := &clusterv1.Cluster{}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -20,9 +19,6 @@ import (
 
 // reboot waits for the host to write the image and to come back from a new boot.
 func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Result, error) {
-	if !conditions.Has(o.upgrade, infrav1.UpgradeDisruptingCondition) { // the status was lost, by a move
-		o.recordDisruption()
-	}
 	if o.returned() && !o.lost() {
 		return sequence.Done(), nil
 	}
@@ -36,6 +32,9 @@ func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Resul
 	if o.lost() {
 		return sequence.End(string(infrav1.UpgradeHostLost), "%s: look at its console; its slot is kept until it returns, "+
 			"its Machine is deleted, or spec.release is set%s", o.loss(), o.stoppedVMs()), nil
+	}
+	if waits, err := r.takeFromHealthChecks(ctx, o); waits || err != nil {
+		return sequence.Wait(soon, ""), err
 	}
 	left := max(o.options.Timeouts.Reboot()-o.now.Sub(o.enteredAt(stepReboot)), o.mayBeUnheard())
 	return sequence.Wait(min(left, pollHost), "%s%s", rebootMessage(o, o.hostReport().Phase), r.withSelf(ctx, o)), nil
@@ -89,7 +88,10 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.Wait(pollCluster, "%s", outcomeMessage(o, late)), nil
 	}
 	if waitFor := assessNode(o); waitFor != "" {
-		return r.awaitNode(ctx, o, since, waitFor+late)
+		return r.awaitNode(o, since, waitFor+late), nil
+	}
+	if waits, err := r.takeFromHealthChecks(ctx, o); waits || err != nil {
+		return sequence.Wait(soon, ""), err
 	}
 	if waitFor, err := r.assessControlPlane(ctx, o); err != nil || waitFor != "" {
 		return sequence.Wait(pollCluster, "%s%s", waitFor, late), err
@@ -109,13 +111,14 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 
 // awaitNode waits for the node after the boot. Where its kubelet has not answered for as long as a reboot may take, the
 // host has died meanwhile: its Machine is left to its health checks. A node that answers, and is not good, waits for a person.
-func (r *Reconciler) awaitNode(ctx context.Context, o *observation, since time.Time, waitFor string) (sequence.Result, error) {
+func (r *Reconciler) awaitNode(o *observation, since time.Time, waitFor string) sequence.Result {
 	timeout := o.options.Timeouts.Reboot()
 	if !workload.IsUnreachable(o.node) || o.now.Sub(since) < timeout {
-		return sequence.Wait(pollCluster, "%s", waitFor), nil
+		return sequence.Wait(pollCluster, "%s", waitFor)
 	}
+	o.leaveToHealthChecks()
 	return sequence.Wait(pollCluster, "%s; its kubelet has not answered for %s: look at the console of ElementalHost %s, or delete Machine %s",
-		waitFor, timeout, o.host.Name, o.upgrade.Spec.MachineName), r.allowRemediation(ctx, o)
+		waitFor, timeout, o.host.Name, o.upgrade.Spec.MachineName)
 }
 
 // readinessOf is the key of what was observed of the Node of an attempt.

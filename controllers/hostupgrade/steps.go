@@ -139,6 +139,9 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.
 	if isEnded(o.upgrade.Status.Phase) || o.restoreHistory() {
 		return r.reconcileEnded(ctx, o)
 	}
+	if err := r.reviewDisruption(ctx, o); err != nil {
+		return ctrl.Result{}, err
+	}
 	if waits, err := r.begin(ctx, o); err != nil || waits {
 		return ctrl.Result{RequeueAfter: pollHost}, err
 	}

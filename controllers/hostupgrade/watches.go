@@ -101,20 +101,13 @@ func attemptChanged() predicate.Funcs {
 	return passes
 }
 
-// machineChanged passes what attempts look at, and that a Machine is not shown as upgrading any more. The marks for health checks are theirs.
+// machineChanged passes what attempts look at. The marks for health checks are theirs.
 func machineChanged() predicate.Funcs {
-	passes := predicates.Changed(func(machine *clusterv1.Machine) any {
+	return predicates.Changed(func(machine *clusterv1.Machine) any {
 		metadata := predicates.MetadataOf(machine)
 		metadata.Annotations = predicates.Without(metadata.Annotations, clusterv1.MachineSkipRemediationAnnotation, infrav1.SkipRemediationByAnnotation)
 		return []any{metadata, machine.Spec, machine.Status.NodeRef, owner.Judged(machine)}
 	})
-	changed := passes.UpdateFunc
-	passes.UpdateFunc = func(e event.UpdateEvent) bool {
-		was, wasOne := e.ObjectOld.(*clusterv1.Machine)
-		is, isOne := e.ObjectNew.(*clusterv1.Machine)
-		return changed(e) || wasOne && isOne && showsUpgrading(was) && !showsUpgrading(is)
-	}
-	return passes
 }
 
 // clusterChanged passes a Cluster but for its status, which counts its Machines. Connections to it are a source of their own.

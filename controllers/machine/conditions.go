@@ -6,6 +6,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -19,7 +20,7 @@ import (
 // wanted one.
 var summarized = conditions.ForConditionTypes{
 	infrav1.DeletingCondition,
-	infrav1.UpgradingCondition,
+	infrav1.DisruptedCondition,
 	infrav1.AssociationReadyCondition,
 	infrav1.HostReadyCondition,
 	infrav1.ProviderIDReadyCondition,
@@ -35,27 +36,27 @@ var owned = []string{
 	infrav1.OSUpToDateCondition,
 	infrav1.OSDriftedCondition,
 	infrav1.UpdateMarkRestoredCondition,
-	infrav1.UpgradingCondition,
+	infrav1.DisruptedCondition,
 	infrav1.DeletingCondition,
 }
 
-// nameUpgrade gives condition Ready the reason of Upgrading, which a Machine shows, and by which its attempt knows what is shown.
-func nameUpgrade(machine *infrav1.ElementalMachine) {
-	if !conditions.IsTrue(machine, infrav1.UpgradingCondition) || !machine.DeletionTimestamp.IsZero() {
-		return
+// reasonOfReady is that of Disrupted if that is what is wrong: a Machine shows it, and its attempt waits until it does not.
+func reasonOfReady(issues, unknown, others []conditions.ConditionWithOwnerInfo) string {
+	at := func(name string) int {
+		return slices.IndexFunc(issues, func(issue conditions.ConditionWithOwnerInfo) bool { return issue.Type == name })
 	}
-	ready := *conditions.Get(machine, clusterv1.ReadyCondition)
-	ready.Reason = conditions.GetReason(machine, infrav1.UpgradingCondition)
-	conditions.Set(machine, ready)
+	if disrupted := at(infrav1.DisruptedCondition); disrupted >= 0 && at(infrav1.DeletingCondition) < 0 {
+		return issues[disrupted].Reason
+	}
+	return condition.DefaultReason(issues, unknown, others)
 }
 
 // patch writes what the reconcile has changed, if anything.
 func (r *Reconciler) patch(ctx context.Context, helper *patch.Helper, machine *infrav1.ElementalMachine) error {
-	negative := []string{infrav1.DeletingCondition, infrav1.UpgradingCondition}
-	if err := condition.Summarize(machine, summarized, negative, negative); err != nil {
+	negative := []string{infrav1.DeletingCondition, infrav1.DisruptedCondition}
+	if err := condition.Summarize(machine, reasonOfReady, summarized, negative, negative); err != nil {
 		return err
 	}
-	nameUpgrade(machine)
 	if err := helper.Patch(ctx, machine, patch.WithOwnedConditions{Conditions: owned}); err != nil {
 		return fmt.Errorf("writing ElementalMachine %s: %w", machine.Name, err)
 	}

@@ -22,8 +22,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
-// reconcileNormal is the life of a machine, in order. Without a host there is nothing after the first.
+// reconcileNormal is the life of a machine, in order. Without a host there is nothing after the first. Nothing that fails keeps what Cluster API counts by from
+// being reported.
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if err := r.observeDisrupted(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
 	if changed, err := r.followTemplate(ctx, s); err != nil || changed {
 		return ctrl.Result{}, err
 	}

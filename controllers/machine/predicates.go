@@ -13,7 +13,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -80,7 +79,8 @@ func machineChanged() predicate.Funcs {
 			strconv.FormatBool(metav1.HasAnnotation(machine.ObjectMeta, clusterv1.PendingAcknowledgeMoveAnnotation)),
 			strconv.FormatBool(metav1.HasAnnotation(machine.ObjectMeta, runtimev1.PendingHooksAnnotation)),
 			strconv.FormatBool(capiworkaround.HookFails(machine)),
-			strconv.FormatBool(metav1.HasAnnotation(machine.ObjectMeta, clusterv1.MachineSkipRemediationAnnotation)),
+			protector(machine),
+			strconv.FormatBool(showsDisruption(machine)),
 		}
 	})
 }
@@ -107,7 +107,7 @@ func templateChanged() predicate.Funcs {
 
 func upgradeChanged() predicate.Funcs {
 	return predicates.Changed(func(upgrade *infrav1.ElementalHostUpgrade) any {
-		return []any{endOf(upgrade), conditions.IsTrue(upgrade, infrav1.UpgradeDisruptingCondition)}
+		return []any{endOf(upgrade), disruptingOf(upgrade)}
 	})
 }
 

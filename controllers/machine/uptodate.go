@@ -34,8 +34,6 @@ type osFacts struct {
 	// upgrade is the name of the attempt that is in progress, last the newest attempt that there is.
 	upgrade string
 	last    *infrav1.ElementalHostUpgrade
-	// disrupting is the attempt for which the machine's Node is out of service. Nil if there is none.
-	disrupting *infrav1.ElementalHostUpgrade
 	// held says which nodes the machine's turn waits for, because they are paused; empty where it does not.
 	held string
 }
@@ -52,13 +50,12 @@ func (r *Reconciler) observeUpToDate(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	facts.upgrade, facts.last, facts.disrupting = inProgress(ofMachine), attempts.Newest(ofMachine), attempts.Disrupting(ofMachine)
+	facts.upgrade, facts.last = inProgress(ofMachine), attempts.Newest(ofMachine)
 	if facts.held, err = r.heldBy(ctx, s, facts.upgrade); err != nil {
 		return err
 	}
 	judgeUpToDate(facts)
 	judgeDrift(facts)
-	judgeUpgrading(facts)
 	judgeMark(facts, s.mark, s.markRestored)
 	return nil
 }

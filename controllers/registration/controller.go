@@ -144,7 +144,7 @@ func (r *Reconciler) reconcileToken(ctx context.Context, registration *infrav1.E
 // Nobody else writes it.
 func (r *Reconciler) writeStatus(ctx context.Context, before, registration *infrav1.ElementalRegistration) error {
 	summarized := conditions.ForConditionTypes{infrav1.RegistrationTokenReadyCondition, infrav1.HostTemplatesValidCondition}
-	if err := condition.Summarize(registration, summarized, nil, nil); err != nil {
+	if err := condition.Summarize(registration, condition.DefaultReason, summarized, nil, nil); err != nil {
 		return err
 	}
 	if err := mergepatch.Store(ctx, r.Client, before, registration); client.IgnoreNotFound(err) != nil {

@@ -36,7 +36,7 @@ func HasEntered(attempt *infrav1.ElementalHostUpgrade, step string) bool {
 	return slices.ContainsFunc(attempt.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == step })
 }
 
-// Disrupting is the attempt for which a node is out of service, among those on it: that of a host that is lost is one. It is nil if there is none.
+// Disrupting returns the newest attempt that has not ended and has its Node out of service. It returns nil if there is none.
 func Disrupting(among []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
 	return NewestWhere(among, func(upgrade *infrav1.ElementalHostUpgrade) bool {
 		return !upgrade.PhaseNow().IsEnd() && conditions.IsTrue(upgrade, infrav1.UpgradeDisruptingCondition)

@@ -53,14 +53,23 @@ func set(object conditions.Setter, conditionType string, status metav1.Condition
 	})
 }
 
+// Reason computes the reason of a summary, from the conditions that are issues, unknown, and others.
+type Reason = func(issues, unknown, others []conditions.ConditionWithOwnerInfo) string
+
+// DefaultReason of condition Ready is Ready, NotReady or ReadyUnknown.
+func DefaultReason(issues, unknown, others []conditions.ConditionWithOwnerInfo) string {
+	return conditions.GetDefaultComputeMergeReasonFunc(clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason)(issues, unknown, others)
+}
+
 // Summarize sets condition Ready by others: those that count for nothing while they are missing, and those of which True is
 // what is wrong, are among them.
-func Summarize(object conditions.Setter, of conditions.ForConditionTypes, missing conditions.IgnoreTypesIfMissing, negative conditions.NegativePolarityConditionTypes) error {
+func Summarize(
+	object conditions.Setter, reason Reason, of conditions.ForConditionTypes, missing conditions.IgnoreTypesIfMissing, negative conditions.NegativePolarityConditionTypes,
+) error {
 	err := conditions.SetSummaryCondition(object, object, clusterv1.ReadyCondition, of, missing, negative,
 		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
 			conditions.GetPriorityFunc(conditions.GetDefaultMergePriorityFunc(negative...)),
-			conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
-				clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason)),
+			conditions.ComputeReasonFunc(reason),
 		)})
 	if err != nil {
 		return fmt.Errorf("summing up conditions: %w", err)

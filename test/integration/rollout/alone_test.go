@@ -146,7 +146,7 @@ func unavailable(ctx context.Context, cluster *scenario.Cluster) ([]string, erro
 	machines, err := cluster.Machines(ctx)
 	names := []string{}
 	for i := range machines {
-		if conditions.GetReason(&machines[i], clusterv1.InfrastructureReadyCondition) == infrav1.UpgradingReason {
+		if conditions.GetReason(&machines[i], clusterv1.MachineInfrastructureReadyCondition) == infrav1.UpgradingReason {
 			names = append(names, machines[i].Name)
 		}
 	}
@@ -162,7 +162,7 @@ func checkInfrastructure(ctx context.Context, cluster *scenario.Cluster) {
 			ClusterName: cluster.Options.Name,
 			Selector:    metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: scenario.Deployment}},
 			Checks: clusterv1.MachineHealthCheckChecks{UnhealthyMachineConditions: []clusterv1.UnhealthyMachineCondition{
-				{Type: clusterv1.InfrastructureReadyCondition, Status: metav1.ConditionFalse, TimeoutSeconds: new(int32(1))},
+				{Type: clusterv1.MachineInfrastructureReadyCondition, Status: metav1.ConditionFalse, TimeoutSeconds: new(int32(1))},
 			}},
 		},
 	}

@@ -35,7 +35,7 @@ var (
 	asked    = scenario.Marks{Asked: true}
 	admitted = scenario.Marks{Asked: true, Slots: 1, Moveless: true}
 	// protected is the Machine before its node is cordoned.
-	protected = with(admitted, func(m *scenario.Marks) { m.Moveless, m.SkipRemediation, m.SkipRemediationBy = true, true, true })
+	protected = with(admitted, func(m *scenario.Marks) { m.SkipRemediation, m.SkipRemediationBy = true, true })
 	cordoned  = with(protected, func(m *scenario.Marks) { m.Unschedulable, m.CordonedBy = true, ours })
 	triggered = with(cordoned, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradePending })
 	returned  = cordoned // the trigger is taken back with the host's report

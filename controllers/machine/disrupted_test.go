@@ -28,17 +28,22 @@ var _ = Describe("An ElementalMachine whose Node is out of service", func() {
 		w.attempt(ctx, host.Name, infrav1.UpgradeProgressing, image("oci://os:v1"))
 		attempt = &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u1"}}
 		owner = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
+		_, err := server.Stored(ctx, attempt)()
+		Expect(err).NotTo(HaveOccurred())
 	})
 	disrupt := func(ctx SpecContext, is metav1.ConditionStatus) {
 		GinkgoHelper()
 		apiserver.ChangeStatus(ctx, server.Client, attempt, func() {
-			attempt.Status.NodeName = "n1"
-			conditions.Set(attempt, metav1.Condition{Type: infrav1.UpgradeDisruptingCondition, Status: is, Reason: "R"})
+			conditions.Set(attempt, metav1.Condition{Type: infrav1.UpgradeDisruptingCondition, Status: is, Reason: "R", Message: "Node n1 is out of service"})
 		})
 	}
 	protect := func(ctx SpecContext) {
 		GinkgoHelper()
-		apiserver.Change(ctx, server.Client, owner, func() { owner.Annotations = map[string]string{clusterv1.MachineSkipRemediationAnnotation: ""} })
+		apiserver.Change(ctx, server.Client, owner, func() {
+			owner.Annotations = map[string]string{
+				clusterv1.MachineSkipRemediationAnnotation: "", infrav1.SkipRemediationByAnnotation: "u1/" + string(attempt.UID)[:8],
+			}
+		})
 	}
 	ready := func() OmegaMatcher {
 		return apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason)
@@ -47,38 +52,64 @@ var _ = Describe("An ElementalMachine whose Node is out of service", func() {
 		return apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, reason)
 	}
 
-	It("is not Ready, for that reason, until the attempt has ended the disruption", func(ctx SpecContext) {
+	// mirror does what Cluster API does with condition Ready of the ElementalMachine.
+	mirror := func(ctx SpecContext) {
+		GinkgoHelper()
+		_, err := server.Stored(ctx, machine)()
+		Expect(err).NotTo(HaveOccurred())
+		apiserver.ChangeStatus(ctx, server.Client, owner, func() {
+			mirrored := *conditions.Get(machine, clusterv1.ReadyCondition)
+			mirrored.Type = clusterv1.MachineInfrastructureReadyCondition
+			conditions.Set(owner, mirrored)
+		})
+	}
+	isProtected := HaveField("Annotations", HaveKey(clusterv1.MachineSkipRemediationAnnotation))
+
+	It("is not Ready, for that reason, until the attempt has ended the disruption, and its Machine is protected until it shows that", func(ctx SpecContext) {
 		protect(ctx)
 		disrupt(ctx, metav1.ConditionTrue)
 		Eventually(server.Stored(ctx, machine)).Should(unready(infrav1.UpgradingReason))
-		Expect(conditions.GetMessage(machine, clusterv1.ReadyCondition)).To(ContainSubstring("Node n1 is out of service for ElementalHostUpgrade u1"))
+		Expect(conditions.GetMessage(machine, clusterv1.ReadyCondition)).To(ContainSubstring("Node n1 is out of service, for ElementalHostUpgrade u1"))
+		mirror(ctx)
 		disrupt(ctx, metav1.ConditionFalse)
 		Eventually(server.Stored(ctx, machine)).Should(ready())
+		Consistently(server.Stored(ctx, owner)).Should(isProtected)
+		mirror(ctx)
+		Eventually(server.Stored(ctx, owner)).ShouldNot(isProtected)
+		Expect(owner.Annotations).NotTo(HaveKey(infrav1.SkipRemediationByAnnotation))
 	})
 
-	It("is Ready until its Machine is kept from its health checks", func(ctx SpecContext) {
+	It("is Ready until the attempt keeps its Machine from health checks", func(ctx SpecContext) {
+		apiserver.Change(ctx, server.Client, owner, func() { owner.Annotations = map[string]string{clusterv1.MachineSkipRemediationAnnotation: "of a user"} })
 		disrupt(ctx, metav1.ConditionTrue)
-		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.UpgradeInProgressReason))
 		Consistently(server.Stored(ctx, machine)).Should(ready())
 		protect(ctx)
 		Eventually(server.Stored(ctx, machine)).Should(unready(infrav1.UpgradingReason))
+		mirror(ctx)
 
-		By("the host is lost, and its Machine is left to its health checks")
-		apiserver.Change(ctx, server.Client, owner, func() { owner.Annotations = nil })
-		Consistently(server.Stored(ctx, machine)).Should(unready(infrav1.UpgradingReason))
+		By("the host is lost, and its Machine is left to its health checks at once")
 		apiserver.ChangeStatus(ctx, server.Client, attempt, func() { attempt.Status.Phase = infrav1.UpgradeHostLost })
 		Eventually(server.Stored(ctx, machine)).Should(unready(infrav1.HostLostReason))
+		Eventually(server.Stored(ctx, owner)).ShouldNot(isProtected)
 
 		By("an attempt that has ended disrupts nothing")
 		apiserver.ChangeStatus(ctx, server.Client, attempt, func() { attempt.Status.Phase = infrav1.UpgradeAborted })
 		Eventually(server.Stored(ctx, machine)).Should(ready())
 	})
 
-	It("is Ready again when the attempt is removed by force", func(ctx SpecContext) {
+	It("keeps its Machine protected while the attempt has not said yet that it disrupts the node", func(ctx SpecContext) {
+		protect(ctx)
+		Consistently(server.Stored(ctx, owner)).Should(isProtected)
+		disrupt(ctx, metav1.ConditionUnknown)
+		Consistently(server.Stored(ctx, owner)).Should(isProtected)
+	})
+
+	It("is Ready again, and its Machine released, when the attempt is removed by force", func(ctx SpecContext) {
 		protect(ctx)
 		disrupt(ctx, metav1.ConditionTrue)
 		Eventually(server.Stored(ctx, machine)).Should(unready(infrav1.UpgradingReason))
 		Expect(server.Client.Delete(ctx, attempt)).To(Succeed())
 		Eventually(server.Stored(ctx, machine)).Should(ready())
+		Eventually(server.Stored(ctx, owner)).ShouldNot(isProtected)
 	})
 })

@@ -1,0 +1,154 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+)
+
+var _ = Describe("A Machine whose node is out of service", func() {
+	// disrupting is status and reason of that condition; empty where there is none.
+	disrupting := func(ctx context.Context, w *world) string {
+		GinkgoHelper()
+		condition := conditions.Get(get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}), infrav1.UpgradeDisruptingCondition)
+		if condition == nil {
+			return ""
+		}
+		return string(condition.Status) + "/" + condition.Reason
+	}
+	const (
+		is   = "True/" + infrav1.UpgradeDisruptingReason
+		not  = "False/" + infrav1.UpgradeNotDisruptingReason
+		left = "False/" + infrav1.UpgradeLeftToHealthChecksReason
+	)
+	// removeMark does what the controller of ElementalMachines does with a Machine that is released.
+	removeMark := func(ctx context.Context, w *world) {
+		GinkgoHelper()
+		change(ctx, w, w.host, &clusterv1.Machine{}, func(machine *clusterv1.Machine) { machine.Annotations = nil })
+	}
+	atDrain := func(ctx context.Context) *world {
+		GinkgoHelper()
+		w := held(ctx, holds()[4])
+		Expect(w.status(ctx).Step).To(Equal("Drain"))
+		return w
+	}
+
+	It("is kept from its health checks before the node is cordoned, until it is uncordoned", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		protected := false
+		once[*corev1.Node](w, func(ctx context.Context) { protected = w.marks(ctx).SkipRemediation })
+		w.drive(ctx, func() bool { return w.status(ctx).Step == "Reboot" })
+		Expect(protected).To(BeTrue(), "before the first write to the Node")
+		Expect(disrupting(ctx, w)).To(Equal(is))
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(clean))
+		Expect(disrupting(ctx, w)).To(Equal(not))
+	})
+
+	It("is left to its health checks when its host is lost, and taken from them when that returns", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.agent.stopAt = infrav1.HostUpgradeRebooting
+		w.drive(ctx, nil)
+		w.clock.SetTime(w.clock.Now().Add(30 * time.Minute))
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeHostLost))
+		Expect(disrupting(ctx, w)).To(Equal(is))
+		removeMark(ctx, w)
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx).SkippedBy).To(BeEmpty())
+
+		w.agent.stopAt = infrav1.HostUpgradeAssessing
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeProgressing))
+		Expect(w.marks(ctx).SkippedBy).To(Equal("ours"))
+		w.agent.stopAt = ""
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(clean))
+	})
+
+	It("is left to them when its node dies before the trigger, and taken from them before the node is found out of service again", func(ctx SpecContext) {
+		w := atDrain(ctx)
+		setNode(ctx, w.host, "boot-1", corev1.ConditionUnknown, w.clock.Now())
+		w.rest(ctx)
+		Expect(disrupting(ctx, w)).To(Equal(is))
+		w.clock.SetTime(w.clock.Now().Add(30 * time.Minute))
+		w.rest(ctx)
+		Expect(disrupting(ctx, w)).To(Equal(left))
+		removeMark(ctx, w)
+		w.rest(ctx)
+		Expect(disrupting(ctx, w)).To(Equal(left))
+
+		setNode(ctx, w.host, "boot-1", corev1.ConditionTrue, w.clock.Now())
+		unstored := ""
+		once[*clusterv1.Machine](w, func(ctx context.Context) { unstored = disrupting(ctx, w) })
+		w.rest(ctx)
+		Expect(unstored).To(HavePrefix("Unknown/"), "stored before the mark is set")
+		Expect(disrupting(ctx, w)).To(Equal(is))
+		Expect(w.marks(ctx).SkippedBy).To(Equal("ours"))
+	})
+
+	It("is protected again when a user has removed the mark", func(ctx SpecContext) {
+		w := atDrain(ctx)
+		removeMark(ctx, w)
+		w.rest(ctx)
+		Expect(w.marks(ctx).SkippedBy).To(Equal("ours"))
+	})
+
+	It("serves when a user has uncordoned its node, and something else holds its attempt", func(ctx SpecContext) {
+		w := atDrain(ctx)
+		w.changeNode(ctx, func(node *corev1.Node) {
+			node.Spec.Unschedulable = false
+			node.Annotations[infrav1.NodeUpgradePauseAnnotation] = "lunch"
+		})
+		w.rest(ctx)
+		Expect(w.status(ctx).Step).To(Equal("Approve"))
+		Expect(disrupting(ctx, w)).To(Equal(not))
+	})
+
+	It("is reported again where a move has lost the status", func(ctx SpecContext) {
+		w := held(ctx, holds()[10])
+		Expect(w.status(ctx).Step).To(Equal("Assess"))
+		w.answer(ctx, w.depart(ctx, nil))
+		w.rest(ctx)
+		Expect(disrupting(ctx, w)).To(Equal(is))
+	})
+
+	It("is not waited for when it is deleted", func(ctx SpecContext) {
+		w := atDrain(ctx)
+		w.deleteMachine(ctx)
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx).Phase).To(Equal(infrav1.UpgradeAborted))
+	})
+
+	It("is released when it is kept cordoned after a roll-back, once its Node is Ready", func(ctx SpecContext) {
+		w := newWorld(ctx, keepCordoned)
+		fallBack(ctx, w)
+		w.agent.down = true
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeProgressing))
+		Expect(disrupting(ctx, w)).To(Equal(is))
+		setNode(ctx, w.host, get(ctx, w, w.host, &infrav1.ElementalHost{}).Status.OS.BootID, corev1.ConditionTrue, w.clock.Now())
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(with(rolledBack, cordonedByUs)))
+		Expect(disrupting(ctx, w)).To(Equal(not))
+	})
+
+	It("is marked by the attempt that takes over from one that was removed by force", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		change(ctx, w, w.host, &clusterv1.Machine{}, func(machine *clusterv1.Machine) {
+			machine.Annotations = map[string]string{clusterv1.MachineSkipRemediationAnnotation: "", infrav1.SkipRemediationByAnnotation: "gone/12345678"}
+		})
+		w.drive(ctx, func() bool { return w.status(ctx).Step == "Reboot" })
+		Expect(w.marks(ctx).SkippedBy).To(Equal("ours"))
+	})
+})

@@ -1,0 +1,129 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+)
+
+// observeDisrupted reports whether an attempt has the machine's Node out of service. A MachineHealthCheck may look at what is reported here. So it turns True with
+// reason Upgrading only while the Machine has the attempt's skip-remediation, which is removed after it has turned False. A lost host needs no annotation.
+func (r *Reconciler) observeDisrupted(ctx context.Context, s *scope) error {
+	const disrupted = infrav1.DisruptedCondition
+	all, err := attempts.OnElementalMachine(ctx, r.Client, s.machine.Namespace, s.machine.Name)
+	if err != nil {
+		return err
+	}
+	attempt := attempts.Disrupting(all)
+	if attempt == nil {
+		if conditions.Has(s.machine, disrupted) {
+			condition.False(s.machine, disrupted, infrav1.NotDisruptedReason, "")
+		}
+		return r.allowRemediation(ctx, s)
+	}
+	if attempt.PhaseNow() == infrav1.UpgradeHostLost {
+		condition.TrueBecause(s.machine, disrupted, infrav1.HostLostReason, "ElementalHost %s is lost: see ElementalHostUpgrade %s", attempt.Spec.HostName, attempt.Name)
+		return r.allowRemediation(ctx, s)
+	}
+	isProtected := conditions.IsTrue(s.machine, disrupted)
+	if !isProtected {
+		if isProtected, err = r.isProtected(ctx, s.owner, attempts.ID(attempt)); err != nil {
+			return err
+		}
+	}
+	if isProtected {
+		condition.TrueBecause(s.machine, disrupted, infrav1.UpgradingReason, "%s, for ElementalHostUpgrade %s",
+			conditions.GetMessage(attempt, infrav1.UpgradeDisruptingCondition), attempt.Name)
+	}
+	return nil
+}
+
+// isProtected reports whether an attempt keeps health checks from a Machine, by a live read: the annotation that the cache has may be removed by now.
+func (r *Reconciler) isProtected(ctx context.Context, machine *clusterv1.Machine, attempt string) (bool, error) {
+	if machine == nil || protector(machine) != attempt {
+		return false, nil
+	}
+	now, err := existing.Get(ctx, r.APIReader, &clusterv1.Machine{}, machine.Namespace, machine.Name)
+	return now != nil && protector(now) == attempt, err
+}
+
+// protector is the attempt that has set skip-remediation on a Machine; empty if none has.
+func protector(machine *clusterv1.Machine) string {
+	return machine.Annotations[infrav1.SkipRemediationByAnnotation]
+}
+
+// allowRemediation removes the skip-remediation of an attempt that has released the Machine, or is gone. Where the host is not lost, it waits until neither the
+// ElementalMachine nor the Machine shows the disruption.
+func (r *Reconciler) allowRemediation(ctx context.Context, s *scope) error {
+	if s.owner == nil || protector(s.owner) == "" {
+		return nil
+	}
+	attempt := protector(s.owner)
+	for _, reader := range []client.Reader{r.Client, r.APIReader} { // what the cache denies needs no live read
+		if released, err := isReleased(ctx, reader, s.owner.Namespace, attempt); err != nil || !released {
+			return err
+		}
+	}
+	elemental, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachine{}, s.machine.Namespace, s.machine.Name)
+	if err != nil || elemental == nil {
+		return err
+	}
+	machine, err := existing.Get(ctx, r.APIReader, &clusterv1.Machine{}, s.owner.Namespace, s.owner.Name)
+	if err != nil || machine == nil || protector(machine) != attempt {
+		return err
+	}
+	isLost := conditions.GetReason(s.machine, infrav1.DisruptedCondition) == infrav1.HostLostReason
+	if !isLost && (conditions.IsTrue(elemental, infrav1.DisruptedCondition) || showsDisruption(machine)) {
+		return nil
+	}
+	before := machine.DeepCopy()
+	delete(machine.Annotations, clusterv1.MachineSkipRemediationAnnotation)
+	delete(machine.Annotations, infrav1.SkipRemediationByAnnotation)
+	if err := r.Client.Patch(ctx, machine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("leaving Machine %s to its health checks: %w", machine.Name, err)
+	}
+	return nil
+}
+
+// isReleased reports whether an attempt, by its id, has ended, has lost its host, or says that it disrupts nothing any more. One that has said nothing yet may
+// have set the annotation a moment ago.
+func isReleased(ctx context.Context, reader client.Reader, namespace, id string) (bool, error) {
+	name, _, _ := strings.Cut(id, "/")
+	attempt, err := existing.Get(ctx, reader, &infrav1.ElementalHostUpgrade{}, namespace, name)
+	if err != nil || attempt == nil || attempts.ID(attempt) != id {
+		return err == nil, err
+	}
+	phase := attempt.PhaseNow()
+	return phase.IsEnd() || phase == infrav1.UpgradeHostLost || conditions.IsFalse(attempt, infrav1.UpgradeDisruptingCondition), nil
+}
+
+// showsDisruption reports whether a Machine shows that its Node is out of service for an attempt. Cluster API copies status and reason of Ready of the
+// ElementalMachine. Source: Cluster API 1.14.2, setInfrastructureReadyCondition.
+func showsDisruption(machine *clusterv1.Machine) bool {
+	switch conditions.GetReason(machine, clusterv1.MachineInfrastructureReadyCondition) {
+	case infrav1.UpgradingReason, infrav1.HostLostReason:
+		return conditions.IsFalse(machine, clusterv1.MachineInfrastructureReadyCondition)
+	}
+	return false
+}
+
+// disruptingOf is what an attempt says of the disruption of its node; empty if nothing.
+func disruptingOf(attempt *infrav1.ElementalHostUpgrade) metav1.ConditionStatus {
+	if said := conditions.Get(attempt, infrav1.UpgradeDisruptingCondition); said != nil {
+		return said.Status
+	}
+	return ""
+}
