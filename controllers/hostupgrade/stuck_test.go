@@ -36,9 +36,6 @@ type stuck struct {
 
 const cancels = `or end the wait with kubectl --namespace NAMESPACE patch ehu upgrade-a --type merge --patch '{"spec":{"cancel":true}}'`
 
-// later is when all that was deleted before was to be gone.
-func later() time.Time { return time.Now().Add(2 * time.Hour) }
-
 // keep gives an object a finalizer that nothing removes.
 func keep(ctx context.Context, object client.Object) {
 	GinkgoHelper()
@@ -99,7 +96,7 @@ var _ = Describe("What never ends by itself", Ordered, ContinueOnFailure, func()
 		}
 		w.drive(ctx, nil)
 		Expect(w.status(ctx)).To(And(HaveField("Phase", infrav1.UpgradeProgressing), HaveField("Step", s.step)))
-		w.clock.SetTime(later())
+		w.clock.SetTime(w.clock.Now().Add(2 * time.Hour)) // when all that was deleted before was to be gone
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Step).To(Equal(s.step), "a time-out ends nothing")
 		for _, part := range append(s.says, "(for longer than ", cancels) {
