@@ -197,14 +197,14 @@ func (r *Reconciler) takeBack(ctx context.Context, o *observation) (sequence.Res
 		return sequence.Result{}, err
 	}
 	if o.recordedTrigger() && o.hostReport().Attempt != "" && !o.isGivenUp() {
-		return r.awaitConfirmation(ctx, o)
+		return r.awaitConfirmation(o)
 	}
 	return sequence.Done(), nil
 }
 
 // awaitConfirmation waits for the host to say that it has not begun. The Machine of one that is lost is left to its health
 // checks meanwhile.
-func (r *Reconciler) awaitConfirmation(ctx context.Context, o *observation) (sequence.Result, error) {
+func (r *Reconciler) awaitConfirmation(o *observation) (sequence.Result, error) {
 	enter(&o.upgrade.Status, stepReboot, o.now) // its time-out counts here too
 	if !o.lost() {
 		return sequence.Wait(pollHost, "waiting for the elemental-agent of ElementalHost %s to confirm that it has not started", o.host.Name), nil

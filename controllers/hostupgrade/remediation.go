@@ -81,16 +81,19 @@ func (r *Reconciler) takeFromHealthChecks(ctx context.Context, o *observation) (
 
 // reviewDisruption corrects what the stored status says of a node that others have changed since.
 func (r *Reconciler) reviewDisruption(ctx context.Context, o *observation) error {
-	switch {
-	case o.triggered() && !conditions.Has(o.upgrade, disrupting):
+	if o.triggered() && !conditions.Has(o.upgrade, disrupting) {
 		o.recordDisruption() // a move has lost the status, or a former version did not report it
-	case o.disruptingBefore != metav1.ConditionTrue || o.machineLeaves() || o.upgrade.Status.Phase == infrav1.UpgradeHostLost:
-	case !o.triggered() && o.isNodeDead(r):
-		o.leaveToHealthChecks()
-	case !o.triggered() && o.node != nil && workload.CordonedBy(o.node) != o.attempt:
-		o.recordDisruptionEnd() // a user has uncordoned it
-	case conditions.GetReason(o.upgrade, disrupting) == infrav1.UpgradeDisruptingReason:
+		return nil
+	}
+	isStored := o.disruptingBefore == metav1.ConditionTrue && o.upgrade.Status.Phase != infrav1.UpgradeHostLost
+	switch {
+	case !isStored || o.machineLeaves():
+	case o.triggered():
 		return r.forbidRemediation(ctx, o) // the host was lost, or a user has removed the mark
+	case o.isNodeDead(r):
+		o.leaveToHealthChecks()
+	case o.node != nil && workload.CordonedBy(o.node) != o.attempt:
+		o.recordDisruptionEnd() // a user has uncordoned it
 	}
 	return nil
 }

@@ -72,22 +72,32 @@ func (r *Reconciler) allowRemediation(ctx context.Context, s *scope) error {
 		return nil
 	}
 	attempt := protector(s.owner)
-	for _, reader := range []client.Reader{r.Client, r.APIReader} { // what the cache denies needs no live read
-		if released, err := isReleased(ctx, reader, s.owner.Namespace, attempt); err != nil || !released {
+	if released, err := r.isReleased(ctx, s.owner.Namespace, attempt); err != nil || !released {
+		return err
+	}
+	if conditions.GetReason(s.machine, infrav1.DisruptedCondition) != infrav1.HostLostReason {
+		if shown, err := r.isShown(ctx, s); err != nil || shown {
 			return err
 		}
 	}
+	return r.unmark(ctx, s.owner, attempt)
+}
+
+// isShown reports whether the stored ElementalMachine, or its Machine, which follows that, shows the disruption.
+func (r *Reconciler) isShown(ctx context.Context, s *scope) (bool, error) {
 	elemental, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachine{}, s.machine.Namespace, s.machine.Name)
-	if err != nil || elemental == nil {
-		return err
+	if err != nil || elemental != nil && conditions.IsTrue(elemental, infrav1.DisruptedCondition) {
+		return true, err
 	}
 	machine, err := existing.Get(ctx, r.APIReader, &clusterv1.Machine{}, s.owner.Namespace, s.owner.Name)
+	return machine != nil && showsDisruption(machine), err
+}
+
+// unmark removes the annotation of an attempt from a Machine.
+func (r *Reconciler) unmark(ctx context.Context, of *clusterv1.Machine, attempt string) error {
+	machine, err := existing.Get(ctx, r.APIReader, &clusterv1.Machine{}, of.Namespace, of.Name)
 	if err != nil || machine == nil || protector(machine) != attempt {
 		return err
-	}
-	isLost := conditions.GetReason(s.machine, infrav1.DisruptedCondition) == infrav1.HostLostReason
-	if !isLost && (conditions.IsTrue(elemental, infrav1.DisruptedCondition) || showsDisruption(machine)) {
-		return nil
 	}
 	before := machine.DeepCopy()
 	delete(machine.Annotations, clusterv1.MachineSkipRemediationAnnotation)
@@ -99,15 +109,22 @@ func (r *Reconciler) allowRemediation(ctx context.Context, s *scope) error {
 }
 
 // isReleased reports whether an attempt, by its id, has ended, has lost its host, or says that it disrupts nothing any more. One that has said nothing yet may
-// have set the annotation a moment ago.
-func isReleased(ctx context.Context, reader client.Reader, namespace, id string) (bool, error) {
+// have set the annotation a moment ago. What the cache denies needs no live read.
+func (r *Reconciler) isReleased(ctx context.Context, namespace, id string) (bool, error) {
 	name, _, _ := strings.Cut(id, "/")
-	attempt, err := existing.Get(ctx, reader, &infrav1.ElementalHostUpgrade{}, namespace, name)
-	if err != nil || attempt == nil || attempts.ID(attempt) != id {
-		return err == nil, err
+	for _, reader := range []client.Reader{r.Client, r.APIReader} {
+		attempt, err := existing.Get(ctx, reader, &infrav1.ElementalHostUpgrade{}, namespace, name)
+		if err != nil || attempt != nil && attempts.ID(attempt) == id && protects(attempt) {
+			return false, err
+		}
 	}
+	return true, nil
+}
+
+// protects reports whether an attempt needs the annotation that it has set.
+func protects(attempt *infrav1.ElementalHostUpgrade) bool {
 	phase := attempt.PhaseNow()
-	return phase.IsEnd() || phase == infrav1.UpgradeHostLost || conditions.IsFalse(attempt, infrav1.UpgradeDisruptingCondition), nil
+	return !phase.IsEnd() && phase != infrav1.UpgradeHostLost && !conditions.IsFalse(attempt, infrav1.UpgradeDisruptingCondition)
 }
 
 // showsDisruption reports whether a Machine shows that its Node is out of service for an attempt. Cluster API copies status and reason of Ready of the

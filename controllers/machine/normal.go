@@ -22,12 +22,16 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
-// reconcileNormal is the life of a machine, in order. Without a host there is nothing after the first. Nothing that fails keeps what Cluster API counts by from
-// being reported.
+// reconcileNormal first reports what Cluster API counts by: nothing else that fails keeps it from that.
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := r.observeDisrupted(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
+	return r.serve(ctx, s)
+}
+
+// serve is the life of a machine, in order. Without a host there is nothing after the first.
+func (r *Reconciler) serve(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if changed, err := r.followTemplate(ctx, s); err != nil || changed {
 		return ctrl.Result{}, err
 	}
