@@ -244,22 +244,18 @@ func (r *Reconciler) releaseNode(ctx context.Context, o *observation) (sequence.
 }
 
 // releaseNodeAfterRollback leaves the cordon where the policy says so, or where the former OS is not
-// good either. Its health checks have the Machine after that, so the Node is waited for. The mark of the only Node of a cluster, which kubectl uncordon does
-// not remove, is none.
+// good either. The mark of the only Node of a cluster, which kubectl uncordon does not remove, is none.
 func (r *Reconciler) releaseNodeAfterRollback(ctx context.Context, o *observation) (sequence.Result, error) {
 	if o.workload != nil && o.node != nil && workload.IsMarked(o.node, o.attempt) {
 		if err := o.workload.Uncordon(ctx, o.node, o.attempt); err != nil {
 			return sequence.Result{}, err
 		}
 	}
-	if !o.hostReport().Healthy {
+	if o.options.OnRollback == infrav1.RollbackKeepCordoned || !o.hostReport().Healthy {
 		return sequence.Done(), nil
 	}
 	if waitFor := o.awaitsFormerBoot(); waitFor != "" {
-		return r.awaitNode(o, r.readinessSince(o), waitFor), nil
-	}
-	if o.options.OnRollback == infrav1.RollbackKeepCordoned {
-		return sequence.Done(), nil
+		return r.awaitNode(ctx, o, r.readinessSince(o), waitFor)
 	}
 	return r.releaseNode(ctx, o)
 }

@@ -88,7 +88,7 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.Wait(pollCluster, "%s", outcomeMessage(o, late)), nil
 	}
 	if waitFor := assessNode(o); waitFor != "" {
-		return r.awaitNode(o, since, waitFor+late), nil
+		return r.awaitNode(ctx, o, since, waitFor+late)
 	}
 	if waits, err := r.takeFromHealthChecks(ctx, o); waits || err != nil {
 		return sequence.Wait(soon, ""), err
@@ -110,15 +110,21 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 }
 
 // awaitNode waits for the node after the boot. Where its kubelet has not answered for as long as a reboot may take, the
-// host has died meanwhile: its Machine is left to its health checks. A node that answers, and is not good, waits for a person.
-func (r *Reconciler) awaitNode(o *observation, since time.Time, waitFor string) sequence.Result {
+// host has died meanwhile: its Machine is left to its health checks. A node that answers, and is not good, waits for a user, and its Machine is taken from them.
+func (r *Reconciler) awaitNode(ctx context.Context, o *observation, since time.Time, waitFor string) (sequence.Result, error) {
 	timeout := o.options.Timeouts.Reboot()
-	if !workload.IsUnreachable(o.node) || o.now.Sub(since) < timeout {
-		return sequence.Wait(pollCluster, "%s", waitFor)
+	if !workload.IsUnreachable(o.node) {
+		if waits, err := r.takeFromHealthChecks(ctx, o); waits || err != nil {
+			return sequence.Wait(soon, ""), err
+		}
+		return sequence.Wait(pollCluster, "%s", waitFor), nil
+	}
+	if o.now.Sub(since) < timeout {
+		return sequence.Wait(pollCluster, "%s", waitFor), nil
 	}
 	o.leaveToHealthChecks()
 	return sequence.Wait(pollCluster, "%s; its kubelet has not answered for %s: look at the console of ElementalHost %s, or delete Machine %s",
-		waitFor, timeout, o.host.Name, o.upgrade.Spec.MachineName)
+		waitFor, timeout, o.host.Name, o.upgrade.Spec.MachineName), nil
 }
 
 // readinessOf is the key of what was observed of the Node of an attempt.

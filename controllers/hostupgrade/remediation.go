@@ -81,21 +81,26 @@ func (r *Reconciler) takeFromHealthChecks(ctx context.Context, o *observation) (
 
 // reviewDisruption corrects what the stored status says of a node that others have changed since.
 func (r *Reconciler) reviewDisruption(ctx context.Context, o *observation) error {
-	if o.triggered() && !conditions.Has(o.upgrade, disrupting) {
-		o.recordDisruption() // a move has lost the status, or a former version did not report it
-		return nil
-	}
-	isStored := o.disruptingBefore == metav1.ConditionTrue && o.upgrade.Status.Phase != infrav1.UpgradeHostLost
 	switch {
-	case !isStored || o.machineLeaves():
-	case o.triggered():
+	case o.machineLeaves() || o.upgrade.Status.Phase == infrav1.UpgradeHostLost:
+	case !o.triggered():
+		o.reviewBeforeTrigger(r)
+	case !conditions.Has(o.upgrade, disrupting):
+		o.recordDisruption() // a move has lost the status, or a former version did not report it
+	case o.disruptingBefore == metav1.ConditionTrue:
 		return r.forbidRemediation(ctx, o) // the host was lost, or a user has removed the mark
-	case o.isNodeDead(r):
-		o.leaveToHealthChecks()
-	case o.node != nil && workload.CordonedBy(o.node) != o.attempt:
-		o.recordDisruptionEnd() // a user has uncordoned it
 	}
 	return nil
+}
+
+func (o *observation) reviewBeforeTrigger(r *Reconciler) {
+	isStored := o.disruptingBefore == metav1.ConditionTrue
+	switch {
+	case (isStored || o.forbidsRemediation()) && o.isNodeDead(r):
+		o.leaveToHealthChecks()
+	case isStored && o.node != nil && !o.node.Spec.Unschedulable && !workload.IsMarked(o.node, o.attempt):
+		o.recordDisruptionEnd() // a user has uncordoned it
+	}
 }
 
 // isNodeDead reports whether the Node is gone, or its kubelet has not answered for as long as a reboot may take.

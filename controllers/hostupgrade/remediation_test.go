@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
 var _ = Describe("A Machine whose node is out of service", func() {
@@ -123,6 +124,40 @@ var _ = Describe("A Machine whose node is out of service", func() {
 		Expect(disrupting(ctx, w)).To(Equal(is))
 	})
 
+	It("is taken from its health checks when the kubelet answers after the boot, also while the Node is not Ready", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.agent.down = true
+		w.drive(ctx, func() bool { return hoststate.Ended(w.agent.marker.Phase) })
+		bootID := get(ctx, w, w.host, &infrav1.ElementalHost{}).Status.OS.BootID
+		setNode(ctx, w.host, bootID, corev1.ConditionUnknown, w.clock.Now())
+		w.rest(ctx)
+		w.clock.SetTime(w.clock.Now().Add(30 * time.Minute))
+		w.rest(ctx)
+		Expect(disrupting(ctx, w)).To(Equal(left))
+		removeMark(ctx, w)
+		setNode(ctx, w.host, bootID, corev1.ConditionFalse, w.clock.Now())
+		w.rest(ctx)
+		Expect(disrupting(ctx, w)).To(Equal(is))
+		Expect(w.marks(ctx).SkippedBy).To(Equal("ours"))
+	})
+
+	It("is out of service where a user had cordoned its node before, which writes nothing while it waits", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		guardPod(ctx, w)
+		w.changeNode(ctx, func(node *corev1.Node) { node.Spec.Unschedulable = true })
+		change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) {
+			u.Spec.SkipPreflight = []infrav1.PreflightCheck{"NodeSchedulable"}
+		})
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Step).To(Equal("Drain"))
+		Expect(disrupting(ctx, w)).To(Equal(is))
+		before := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}).ResourceVersion
+		w.clock.SetTime(w.clock.Now().Add(time.Second))
+		_, err := w.reconcile(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}).ResourceVersion).To(Equal(before))
+	})
+
 	It("is not waited for when it is deleted", func(ctx SpecContext) {
 		w := atDrain(ctx)
 		w.deleteMachine(ctx)
@@ -130,14 +165,9 @@ var _ = Describe("A Machine whose node is out of service", func() {
 		Expect(w.marks(ctx).Phase).To(Equal(infrav1.UpgradeAborted))
 	})
 
-	It("is released when it is kept cordoned after a roll-back, once its Node is Ready", func(ctx SpecContext) {
+	It("is released when it is kept cordoned after a roll-back", func(ctx SpecContext) {
 		w := newWorld(ctx, keepCordoned)
 		fallBack(ctx, w)
-		w.agent.down = true
-		w.drive(ctx, nil)
-		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeProgressing))
-		Expect(disrupting(ctx, w)).To(Equal(is))
-		setNode(ctx, w.host, get(ctx, w, w.host, &infrav1.ElementalHost{}).Status.OS.BootID, corev1.ConditionTrue, w.clock.Now())
 		w.drive(ctx, nil)
 		Expect(w.marks(ctx)).To(And(HaveField("Phase", infrav1.UpgradeRolledBack), HaveField("CordonedBy", "ours"), HaveField("SkippedBy", "")))
 		Expect(disrupting(ctx, w)).To(Equal(not))
