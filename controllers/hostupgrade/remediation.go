@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/collections"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -117,11 +118,12 @@ func (o *observation) forbidsRemediation() bool {
 }
 
 // forbidRemediation keeps MachineHealthChecks, which know nothing of updates, from replacing the Machine while its node is out of service. A mark of another
-// attempt is taken over: there is one attempt for a Machine. Any other mark is a user's.
+// attempt is taken over: there is one attempt for a Machine. Any other mark is a user's. A Machine that its owner is to remediate already is not marked until its
+// health check has withdrawn that, which it does only without the mark; owners do not look at the mark.
 func (r *Reconciler) forbidRemediation(ctx context.Context, o *observation) error {
 	_, isSet := o.machine.Annotations[clusterv1.MachineSkipRemediationAnnotation]
 	by := o.machine.Annotations[infrav1.SkipRemediationByAnnotation]
-	if isSet && (by == "" || by == o.attempt) {
+	if isSet && (by == "" || by == o.attempt) || !isSet && collections.IsUnhealthyAndOwnerRemediated(o.machine) {
 		return nil
 	}
 	return r.patchMachine(ctx, o, func(machine *clusterv1.Machine) {

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -75,6 +76,31 @@ var _ = Describe("A Machine whose node is out of service", func() {
 		w.agent.stopAt = ""
 		w.drive(ctx, nil)
 		Expect(w.marks(ctx)).To(Equal(clean))
+	})
+
+	It("is not marked while its owner is to remediate it, until its health check has withdrawn that", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.agent.stopAt = infrav1.HostUpgradeRebooting
+		w.drive(ctx, nil)
+		w.clock.SetTime(w.clock.Now().Add(30 * time.Minute))
+		w.drive(ctx, nil)
+		removeMark(ctx, w)
+		verdict := func(status metav1.ConditionStatus) {
+			GinkgoHelper()
+			machine := get(ctx, w, w.host, &clusterv1.Machine{})
+			for _, of := range []string{clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition} {
+				conditions.Set(machine, metav1.Condition{Type: of, Status: status, Reason: "R"})
+			}
+			Expect(live.Status().Update(ctx, machine)).To(Succeed())
+		}
+		verdict(metav1.ConditionFalse)
+		w.agent.stopAt = infrav1.HostUpgradeAssessing
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeProgressing))
+		Expect(w.marks(ctx).SkippedBy).To(BeEmpty())
+		verdict(metav1.ConditionTrue)
+		w.rest(ctx)
+		Expect(w.marks(ctx).SkippedBy).To(Equal("ours"))
 	})
 
 	It("is left to them when its node dies before the trigger, and taken from them before the node is found out of service again", func(ctx SpecContext) {

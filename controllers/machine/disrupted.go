@@ -38,13 +38,16 @@ func (r *Reconciler) observeDisrupted(ctx context.Context, s *scope) error {
 		condition.TrueBecause(s.machine, disrupted, infrav1.HostLostReason, "ElementalHost %s is lost: see ElementalHostUpgrade %s", attempt.Spec.HostName, attempt.Name)
 		return r.allowRemediation(ctx, s)
 	}
-	isProtected := conditions.IsTrue(s.machine, disrupted)
+	isProtected := conditions.IsTrue(s.machine, disrupted) && conditions.GetReason(s.machine, disrupted) == infrav1.UpgradingReason
 	if !isProtected {
 		if isProtected, err = r.isProtected(ctx, s.owner, attempts.ID(attempt)); err != nil {
 			return err
 		}
 	}
-	if isProtected {
+	switch {
+	case !isProtected && conditions.Has(s.machine, disrupted): // the host was lost, and is back
+		condition.False(s.machine, disrupted, infrav1.NotDisruptedReason, "")
+	case isProtected:
 		condition.TrueBecause(s.machine, disrupted, infrav1.UpgradingReason, "%s, for ElementalHostUpgrade %s",
 			conditions.GetMessage(attempt, infrav1.UpgradeDisruptingCondition), attempt.Name)
 	}
