@@ -58,11 +58,7 @@ var _ = Describe("A Machine whose node is out of service", func() {
 	})
 
 	It("is left to its health checks when its host is lost, and taken from them when that returns", func(ctx SpecContext) {
-		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		w.agent.stopAt = infrav1.HostUpgradeRebooting
-		w.drive(ctx, nil)
-		w.clock.SetTime(w.clock.Now().Add(30 * time.Minute))
-		w.drive(ctx, nil)
+		w := lose(ctx, "HostLost")
 		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeHostLost))
 		Expect(disrupting(ctx, w)).To(Equal(is))
 		removeMark(ctx, w)
@@ -79,11 +75,7 @@ var _ = Describe("A Machine whose node is out of service", func() {
 	})
 
 	It("is not marked while its owner is to remediate it, until its health check has withdrawn that", func(ctx SpecContext) {
-		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		w.agent.stopAt = infrav1.HostUpgradeRebooting
-		w.drive(ctx, nil)
-		w.clock.SetTime(w.clock.Now().Add(30 * time.Minute))
-		w.drive(ctx, nil)
+		w := lose(ctx, "HostLost")
 		removeMark(ctx, w)
 		verdict := func(status metav1.ConditionStatus) {
 			GinkgoHelper()

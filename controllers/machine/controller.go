@@ -79,6 +79,8 @@ type scope struct {
 	elementalCluster *infrav1.ElementalCluster
 	// host that serves the machine. Nil until one is found.
 	host *infrav1.ElementalHost
+	// attempts to upgrade the machine's host, as the cache has them.
+	attempts []infrav1.ElementalHostUpgrade
 	// unresolved is why the machine's OS is not known: its ManagedOSVersion has no image, or it cannot be decoded. Nil if it is known.
 	unresolved *managedos.Problem
 	// markRestored says that this reconcile has restored the mark of an update that was lost.

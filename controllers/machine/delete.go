@@ -6,7 +6,6 @@ package machine
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
@@ -67,7 +67,7 @@ type deletionOf struct{ uid types.UID }
 // Machine ends an attempt as Aborted, and before the host's own end only if it is lost.
 func (r *Reconciler) isLost(ctx context.Context, host *infrav1.ElementalHost) (bool, error) {
 	attempt := host.Status.Upgrade.Attempt
-	name, _, _ := strings.Cut(attempt, "/")
+	name := attempts.NameOf(attempt)
 	upgrade := &infrav1.ElementalHostUpgrade{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: name}, upgrade); err != nil {
 		if client.IgnoreNotFound(err) == nil {

@@ -6,7 +6,6 @@ package machine
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -23,11 +22,11 @@ import (
 // reason Upgrading only while the Machine has the attempt's skip-remediation, which is removed after it has turned False. A lost host needs no annotation.
 func (r *Reconciler) observeDisrupted(ctx context.Context, s *scope) error {
 	const disrupted = infrav1.DisruptedCondition
-	all, err := attempts.OnElementalMachine(ctx, r.Client, s.machine.Namespace, s.machine.Name)
-	if err != nil {
+	var err error
+	if s.attempts, err = attempts.OnElementalMachine(ctx, r.Client, s.machine.Namespace, s.machine.Name); err != nil {
 		return err
 	}
-	attempt := attempts.Disrupting(all)
+	attempt := attempts.Disrupting(s.attempts)
 	if attempt == nil {
 		if conditions.Has(s.machine, disrupted) {
 			condition.False(s.machine, disrupted, infrav1.NotDisruptedReason, "")
@@ -114,9 +113,8 @@ func (r *Reconciler) unmark(ctx context.Context, of *clusterv1.Machine, attempt 
 // isReleased reports whether an attempt, by its id, has ended, has lost its host, or says that it disrupts nothing any more. One that has said nothing yet may
 // have set the annotation a moment ago. What the cache denies needs no live read.
 func (r *Reconciler) isReleased(ctx context.Context, namespace, id string) (bool, error) {
-	name, _, _ := strings.Cut(id, "/")
 	for _, reader := range []client.Reader{r.Client, r.APIReader} {
-		attempt, err := existing.Get(ctx, reader, &infrav1.ElementalHostUpgrade{}, namespace, name)
+		attempt, err := existing.Get(ctx, reader, &infrav1.ElementalHostUpgrade{}, namespace, attempts.NameOf(id))
 		if err != nil || attempt != nil && attempts.ID(attempt) == id && protects(attempt) {
 			return false, err
 		}

@@ -46,11 +46,7 @@ func (r *Reconciler) observeUpToDate(ctx context.Context, s *scope) error {
 	if facts.template, err = r.clonedFrom(ctx, s.machine); err != nil {
 		return err
 	}
-	ofMachine, err := attempts.OnElementalMachine(ctx, r.Client, s.machine.Namespace, s.machine.Name)
-	if err != nil {
-		return err
-	}
-	facts.upgrade, facts.last = inProgress(ofMachine), attempts.Newest(ofMachine)
+	facts.upgrade, facts.last = inProgress(s.attempts), attempts.Newest(s.attempts)
 	if facts.held, err = r.heldBy(ctx, s, facts.upgrade); err != nil {
 		return err
 	}

@@ -23,3 +23,9 @@ func FirstID(upgrade *infrav1.ElementalHostUpgrade) string {
 	const uidLength = 8
 	return upgrade.Name + "/" + string(upgrade.UID)[:min(uidLength, len(upgrade.UID))]
 }
+
+// NameOf is the name of the attempt with an id.
+func NameOf(id string) string {
+	name, _, _ := strings.Cut(id, "/")
+	return name
+}
