@@ -130,9 +130,9 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 			w.elemental.OwnerReferences[0].Name = "other"
 		}, Equal("ElementalMachine m does not have Machine m among its owners")),
 		Entry("for a Machine without an owner", func() { controlledBy("", "", "") },
-			Equal("No upgrade is requested for ElementalHost h: Machine m has no owner that determines its OS: nothing is rolled out to it by driver Direct: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from")),
+			Equal("No upgrade is requested for ElementalHost h: Machine m has no owner that determines its OS: nothing is rolled out to it for a patched template: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from")),
 		Entry("for an owner of which it is not known what it wants", func() { controlledBy("controlplane.cluster.x-k8s.io/v1beta2", "KThreesControlPlane", "cp") },
-			Equal("No upgrade is requested for ElementalHost h: cannot determine the OS that KThreesControlPlane cp, the owner of Machine m, wants: nothing is rolled out to it by driver Direct: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from")),
+			Equal("No upgrade is requested for ElementalHost h: cannot determine the OS that KThreesControlPlane cp, the owner of Machine m, wants: nothing is rolled out to it for a patched template: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from")),
 		Entry("for an owner that is gone", func() { Expect(c.Delete(ctx, w.md)).To(Succeed()) },
 			Equal("No upgrade is requested for ElementalHost h: MachineSet ms, the owner of Machine m, or its MachineDeployment does not exist: recreate it, or delete the Machine")),
 		Entry("for an owner whose template is gone", func() {

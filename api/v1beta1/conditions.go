@@ -169,7 +169,8 @@ const (
 
 // Condition types and reasons of ElementalMachineTemplate.
 const (
-	// RolloutBlockedCondition is True while a patched template cannot be rolled out in place.
+	// RolloutBlockedCondition is True while the next Machine of a patched template cannot be upgraded, or an owner that was rotated to the template would
+	// have Machines replaced.
 	RolloutBlockedCondition       = "RolloutBlocked"
 	FeatureGatesOffReason         = "FeatureGatesOff"
 	FeatureGatesUnknownReason     = "FeatureGatesUnknown"
@@ -180,42 +181,27 @@ const (
 	UnsupportedControlPlaneReason = "UnsupportedControlPlane"
 	// NamespaceNotOptedInReason: the Namespace does not have the label that is the consent to upgrades in place.
 	NamespaceNotOptedInReason = "NamespaceNotOptedIn"
-	// UpdateRefusedReason: the API server rejects, in a dry run, what KubeadmControlPlane would write.
-	UpdateRefusedReason = "UpdateRefused"
-	CloneChangedReason  = "CloneChanged"
-	// WaitingForMachineReason: a Machine that is next cannot be upgraded by driver Direct yet.
+	CloneChangedReason        = "CloneChanged"
+	// WaitingForMachineReason: a Machine that is next cannot be upgraded yet.
 	WaitingForMachineReason = "WaitingForMachine"
 	// WaitingForRancherReason: the Machines are upgraded when Rancher drains their Nodes.
 	WaitingForRancherReason = "WaitingForRancher"
 	// DrainHooksMissingReason: the drain options of a Cluster that Rancher has provisioned do not have the hooks of this provider.
 	DrainHooksMissingReason = "DrainHooksMissing"
-	// UnsupportedOwnerReason: Machines were made from the template by an owner that is not rolled out.
-	UnsupportedOwnerReason = "UnsupportedOwner"
-	NotBlockedReason       = "NotBlocked"
+	// WaitingForClusterReason: the Cluster, or the owner, is paused or missing.
+	WaitingForClusterReason = "WaitingForCluster"
+	// ManagedByTopologyReason: the template belongs to the topology of a Cluster, which would put it back.
+	ManagedByTopologyReason = "ManagedByTopology"
+	// BlockedReason: what is in the way has no reason of its own.
+	BlockedReason    = "Blocked"
+	NotBlockedReason = "NotBlocked"
 
-	// RolledOutCondition reports whether all Machines of all owners run the OS of the template.
-	RolledOutCondition         = "RolledOut"
-	RolledOutReason            = "RolledOut"
-	ReferencesNotUpdatedReason = "ReferencesNotUpdated"
-	MachinesNotUpToDateReason  = "MachinesNotUpToDate"
-
-	// ReferencesUpdatedCondition reports whether all owners refer to the template's content.
-	ReferencesUpdatedCondition = "ReferencesUpdated"
-	ReferencesUpdatedReason    = "ReferencesUpdated"
-	WaitingForQuietPointReason = "WaitingForQuietPoint"
-	WaitingForClusterReason    = "WaitingForCluster"
-	ManagedByTopologyReason    = "ManagedByTopology"
-	BlockedReason              = "Blocked"
-	// PreflightBlockedReason: a preflight check blocks the start of the rollout.
-	PreflightBlockedReason = "PreflightBlocked"
-	// ChangeRefusedReason: the API server refuses to have the owner changed.
-	ChangeRefusedReason = "ChangeRefused"
-
-	// ReferenceRevertedCondition is True if another party has reverted an owner to the template itself after
-	// it had been pointed to a clone.
-	ReferenceRevertedCondition = "ReferenceReverted"
-	RevertedByOtherReason      = "RevertedByOther"
-	NotRevertedReason          = "NotReverted"
+	// RolledOutCondition reports whether all Machines that were made from the template, or whose owner refers to it, run its OS.
+	RolledOutCondition        = "RolledOut"
+	RolledOutReason           = "RolledOut"
+	MachinesNotUpToDateReason = "MachinesNotUpToDate"
+	// NotObservedReason: the Machines could not be looked at since the template was changed.
+	NotObservedReason = "NotObserved"
 )
 
 // OSVersionResolvedCondition of an ElementalMachineTemplate reports whether its managedOSVersionName was resolved

@@ -5,6 +5,19 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+// UpgradeDriver is what starts the upgrade of a host.
+type UpgradeDriver string
+
+// Upgrade drivers.
+const (
+	// DriverClusterAPI: Cluster API updates the Machine in place, because its owner refers to another template or wants another version of Kubernetes.
+	DriverClusterAPI UpgradeDriver = "ClusterAPI"
+	// DriverDirect: the ElementalMachineTemplate of the Machine was patched. The owner of the Machine and its reference stay as they are.
+	DriverDirect UpgradeDriver = "Direct"
+	// DriverRancherDrain: the same, while Rancher drains the Node. Rancher's pre-drain hook starts the upgrade, and its post-drain hook waits for the end.
+	DriverRancherDrain UpgradeDriver = "RancherDrain"
+)
+
 // ElementalHostUpgradeSpec defines which host is upgraded to which OS. Users may change approved, cancel, release and
 // skipPreflight; all other fields are immutable: by the rules below and, for osVersionManagement, which has no schema for such rules, by the
 // ValidatingAdmissionPolicy in config/policy.

@@ -34,7 +34,7 @@ type ElementalMachineTemplateResource struct {
 
 // ElementalMachineTemplateStatus is the observed state of the rollout of a template.
 type ElementalMachineTemplateStatus struct {
-	// conditions of the template: RolledOut, ReferencesUpdated, RolloutBlocked, ReferenceReverted, OSVersionResolved.
+	// conditions of the template: RolledOut, RolloutBlocked, OSVersionResolved.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -42,7 +42,7 @@ type ElementalMachineTemplateStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// holds are what keeps the OS from all Machines until a user ends it, or others have not ended for a minute: what is in the way of the rollout, with the
-	// reason of a condition, what owners wait for, and what holds the upgrades of Machines. Each reason is there once, with the first object that has it.
+	// reason of a condition, Machines that Cluster API does not bring to the template, and what holds the upgrades of Machines. Each reason is there once, with the first object that has it.
 	// Empty while the rollout continues.
 	// +optional
 	// +listType=atomic
@@ -54,8 +54,7 @@ type ElementalMachineTemplateStatus struct {
 	// +optional
 	EstimatedCompletionTime *metav1.Time `json:"estimatedCompletionTime,omitempty"`
 
-	// currentClone is the name of the clone that the template's owners refer to, once its content has
-	// been changed.
+	// currentClone names the clones, separated by commas, that have the content which Machines are being brought to. It is empty between two rollouts.
 	// +optional
 	CurrentClone string `json:"currentClone,omitempty"`
 
@@ -64,7 +63,7 @@ type ElementalMachineTemplateStatus struct {
 	// +kubebuilder:validation:MaxLength=4096
 	ImageURI string `json:"imageURI,omitempty"`
 
-	// machines is the number of Machines of the owners that refer to the template or one of its clones.
+	// machines is the number of Machines that were made from the template, or whose owner refers to it.
 	// +optional
 	Machines *int32 `json:"machines,omitempty"`
 
@@ -84,14 +83,13 @@ type ElementalMachineTemplateStatus struct {
 type TemplateOwner struct {
 	// owner is its kind and name, as in "MachineDeployment workers". A Machine without an owner is its own.
 	Owner string `json:"owner"`
-	// driver is what upgrades its hosts when the template is patched: ClusterAPI, Direct or RancherDrain. It is absent where nothing does, see
-	// condition RolloutBlocked, and stays the same while one of its Machines is being upgraded.
+	// driver is what upgrades its hosts when the template is patched: Direct, or RancherDrain in a Cluster that Rancher has provisioned.
 	// +optional
 	Driver UpgradeDriver `json:"driver,omitempty"`
 }
 
 // ElementalMachineTemplate is a template of ElementalMachines. Of spec.template.spec only osVersionManagement may be
-// changed: its machines are then upgraded in place. With driver ClusterAPI their owners are pointed to a clone with the new content.
+// changed: its machines are then upgraded in place, and neither their owners nor the references of these are changed.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=elementalmachinetemplates,scope=Namespaced,categories=cluster-api,shortName=emt
@@ -103,7 +101,7 @@ type TemplateOwner struct {
 // +kubebuilder:printcolumn:name="RolledOut",type="string",JSONPath=".status.conditions[?(@.type=='RolledOut')].status",description="Whether all Machines run the OS image"
 // +kubebuilder:printcolumn:name="ETA",type="string",JSONPath=".status.estimatedCompletionTime",description="When the last Machine will run the OS, as far as is known"
 // +kubebuilder:printcolumn:name="CloneOf",type="string",JSONPath=".metadata.labels['infrastructure\\.cluster\\.x-k8s\\.io/elemental-source-template']",description="Template to edit instead, if this is a clone that a rollout has made"
-// +kubebuilder:printcolumn:name="Clone",type="string",JSONPath=".status.currentClone",description="Clone that the owners refer to",priority=1
+// +kubebuilder:printcolumn:name="Clone",type="string",JSONPath=".status.currentClone",description="Clones that Machines are being brought to",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Blocked",type="string",JSONPath=".status.holds[0].message",description="What keeps the OS from all Machines; empty if nothing"
 type ElementalMachineTemplate struct {

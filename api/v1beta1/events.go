@@ -43,18 +43,14 @@ const (
 	// EventUpdateMarkRestored (ElementalMachine): the mark of an update in place was lost, and restored.
 	EventUpdateMarkRestored = "UpdateMarkRestored"
 
-	// EventUpgradeStarted (ElementalMachineTemplate): driver Direct began to upgrade the host of a Machine.
+	// EventUpgradeStarted (ElementalMachineTemplate): the upgrade of the host of a Machine was started.
 	EventUpgradeStarted = "UpgradeStarted"
 	// EventRancherDrainHeld (Machine, Cluster): an upgrade has not succeeded, and Rancher waits with the Node cordoned until somebody acts.
 	EventRancherDrainHeld = "RancherDrainHeld"
-	// EventRolloutStarted (ElementalMachineTemplate): owners were pointed to a clone.
-	EventRolloutStarted = "RolloutStarted"
 	// EventRolloutBlocked (ElementalMachineTemplate): a patched template cannot be rolled out.
 	EventRolloutBlocked = "RolloutBlocked"
 	// EventRolloutHeld (ElementalMachineTemplate): the OS does not get to all Machines until a user ends what the message says.
 	EventRolloutHeld = "RolloutHeld"
-	// EventReferenceReverted (owner): another party reverted the owner to the source template.
-	EventReferenceReverted = "ReferenceReverted"
 	// EventInPlaceRefused (ElementalMachineTemplate, ElementalMachine): a change cannot be made in place.
 	EventInPlaceRefused = "InPlaceUpdateRefused"
 
@@ -62,7 +58,7 @@ const (
 	EventUpgradeStep = "UpgradeStep"
 	// EventUpgradeEnded (ElementalHostUpgrade): the attempt ended; the message says how.
 	EventUpgradeEnded = "UpgradeEnded"
-	// EventPreflightWaived (ElementalHostUpgrade, ElementalMachineTemplate): a preflight check was waived by annotation.
+	// EventPreflightWaived (ElementalHostUpgrade): a preflight check that blocks was waived.
 	EventPreflightWaived = "PreflightWaived"
 	// EventDigestQuarantined (ElementalCluster): a host rolled back from an image, which is not offered to other hosts any more.
 	EventDigestQuarantined = "DigestQuarantined"

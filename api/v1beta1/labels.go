@@ -160,19 +160,11 @@ const (
 	// ApprovedRolloutAnnotation on a Machine names the rollout, by its template, for which an operator has approved
 	// its node. It applies to all attempts of that rollout, and is removed when the rollout is over.
 	ApprovedRolloutAnnotation = "infrastructure.cluster.x-k8s.io/elemental-approved-rollout"
-	// RolloutCloneAnnotation on an owner (a MachineDeployment, a control plane) names the template
-	// clone it was last pointed to by us. It distinguishes a reference that another party reverted from
-	// one that was never changed.
-	RolloutCloneAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rollout-clone"
-	// RolloutHoldPrefix is the prefix of the value of Cluster API's annotation cluster.x-k8s.io/paused on a
-	// MachineDeployment that is paused while its reference is changed. The name of the
-	// ElementalMachineTemplate follows. A pause with any other value belongs to another party and is never removed.
-	RolloutHoldPrefix = "infrastructure.cluster.x-k8s.io/elemental-rollout-of="
 	// SourceTemplateLabel on an ElementalMachineTemplate marks it as a clone, and names the template of which it is one: a hash of the name
 	// if that is longer than the value of a label. An annotation with the same key has the name. Neither can be changed.
 	SourceTemplateLabel = "infrastructure.cluster.x-k8s.io/elemental-source-template"
-	// RolledOutHashAnnotation on an ElementalMachineTemplate is the hash of the content that its
-	// owners were last pointed to. A template whose hash differs has not been rolled out yet.
+	// RolledOutHashAnnotation on an ElementalMachineTemplate that is a clone is the hash of the content that was cloned. A clone whose
+	// hash differs was changed.
 	RolledOutHashAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rolled-out-hash"
 	// RolloutOptionsAnnotation on an ElementalMachineTemplate holds, as JSON, the nodeUpgradeOption
 	// that was in force when its rollout began. Later edits do not change a running rollout.

@@ -22,7 +22,6 @@ const (
 func (o NodeUpgradeOption) WithDefaults() NodeUpgradeOption {
 	o.Strategy.Mode = cmp.Or(o.Strategy.Mode, NodeUpgradeModeAuto)
 	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, 1)
-	o.Driver = cmp.Or(o.Driver, DriverAuto)
 	o.Prefetch = cmp.Or(o.Prefetch, PrefetchDownload)
 	o.Replacement = cmp.Or(o.Replacement, ReplacementDeny)
 	o.VMPolicy = cmp.Or(o.VMPolicy, VMPolicyBlock)

@@ -59,25 +59,8 @@ const (
 	RollbackKeepCordoned RollbackPolicy = "KeepCordoned"
 )
 
-// UpgradeDriver is what begins the upgrade of a host.
-type UpgradeDriver string
-
-// Upgrade drivers.
-const (
-	// DriverAuto chooses ClusterAPI where Cluster API can update the Machines of an owner in place, and Direct for the others.
-	DriverAuto UpgradeDriver = "Auto"
-	// DriverClusterAPI upgrades a host when Cluster API updates its Machine in place.
-	DriverClusterAPI UpgradeDriver = "ClusterAPI"
-	// DriverDirect upgrades hosts from the patched template itself, while the owner of the Machines and its reference stay as
-	// they are.
-	DriverDirect UpgradeDriver = "Direct"
-	// DriverRancherDrain upgrades a host while Rancher drains its Node: Rancher's pre-drain hook begins it, and its post-drain hook
-	// waits for the end.
-	DriverRancherDrain UpgradeDriver = "RancherDrain"
-)
-
 // NodeUpgradeOption configures how the nodes of a cluster are upgraded in place. The options in force when
-// a rollout begins apply to the whole rollout, but for driver and allowQuorumLoss.
+// a rollout begins apply to the whole rollout, but for allowQuorumLoss.
 type NodeUpgradeOption struct {
 	// strategy defines which nodes wait for approval before they are cordoned.
 	// +optional
@@ -90,18 +73,6 @@ type NodeUpgradeOption struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
-
-	// driver defines what upgrades Machines. ClusterAPI: Cluster API updates them in place; those that
-	// it cannot update keep their OS, and the template's condition RolloutBlocked says so. Direct: this provider upgrades the hosts of all Machines
-	// when their template is patched, and changes neither their owner nor its reference; it needs no feature gate, extension or strategy. Auto, the default:
-	// ClusterAPI for MachineDeployments, and for a control plane with three or more replicas whose provider can update Machines in place; RancherDrain for all
-	// Machines of a Cluster that Rancher has provisioned, which is one whose control plane is an RKEControlPlane; Direct for all others. RancherDrain: hosts
-	// are upgraded while Rancher drains their Nodes. In a Cluster that Rancher has not provisioned it is as Auto; in one that it has, ClusterAPI and Direct leave
-	// the OS as it is. It applies at once, except to an owner one of whose Machines is being upgraded. Attempts have it in spec.driver.
-	// +optional
-	// +kubebuilder:default=Auto
-	// +kubebuilder:validation:Enum=Auto;ClusterAPI;Direct;RancherDrain
-	Driver UpgradeDriver `json:"driver,omitempty"`
 
 	// allowQuorumLoss permits upgrades of a control plane of one or two nodes. Its etcd has no majority while a host reboots, so that the
 	// API of the workload cluster is down for that time. It is read from the ElementalCluster as it is now, also for upgrades that have

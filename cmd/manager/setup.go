@@ -175,7 +175,7 @@ func addControllers(
 			},
 		},
 		&rancherdrain.Reconciler{
-			Client: kube, Live: mgr.GetAPIReader(), Drains: drains, Owners: owners, Recorder: mgr.GetEventRecorder("rancherdrain"), WatchFilter: o.watchFilter,
+			Client: kube, Live: mgr.GetAPIReader(), Drains: drains, Recorder: mgr.GetEventRecorder("rancherdrain"), WatchFilter: o.watchFilter,
 		},
 	} {
 		if err := add.SetupWithManager(ctx, mgr, o.limits()); err != nil {
@@ -183,7 +183,7 @@ func addControllers(
 		}
 	}
 	templates := &machinetemplate.Reconciler{
-		Client: kube, Live: mgr.GetAPIReader(), Owners: owners, Drains: drains, Outlook: ahead,
+		Client: kube, Live: mgr.GetAPIReader(), Owners: owners, Drains: drains,
 		Recorder: mgr.GetEventRecorder("elementalmachinetemplate"), WatchFilter: o.watchFilter,
 	}
 	return templates.SetupWithManager(mgr, o.limits())
@@ -208,7 +208,7 @@ func addWebhooks(mgr ctrl.Manager, owners *owner.Owners, ahead *outlook.Viewer) 
 	if err := guarding.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	requests := &request.Validator{Owners: owners, Client: mgr.GetClient(), Outlook: ahead}
+	requests := &request.Validator{Client: mgr.GetClient(), Outlook: ahead}
 	upgrades := &request.UpgradeValidator{Templates: requests}
 	return errors.Join(requests.SetupWithManager(mgr), upgrades.SetupWithManager(mgr))
 }

@@ -138,7 +138,7 @@ func (d desired) target() target {
 }
 
 // desiredOf a machine is what its owner's template asks for by now, which in the middle of a rollout is not yet
-// in the machine, nor is the owner pointed to it while something is in the way; without such an owner it is what the machine asks for.
+// in the machine; without such an owner it is what the machine asks for.
 func desiredOf(ctx context.Context, view *clusterview.View, made *clusterv1.Machine, machine *infrav1.ElementalMachine) (desired, error) {
 	if made == nil {
 		return desired{os: hoststate.Decode(machine.Spec.OSVersionManagement)}, nil

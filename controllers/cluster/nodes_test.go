@@ -86,15 +86,14 @@ func (p *pool) says(ctx SpecContext) func() (string, error) {
 }
 
 var _ = Describe("The status line of a cluster", func() {
-	It("counts nodes by the template that was patched while its owner refers to the clone of before", func(ctx SpecContext) {
+	It("counts nodes by the template that was patched while they are brought to the clone of before", func(ctx SpecContext) {
 		p := makePool(ctx)
 		clone := ownertest.Template(p.cluster.Namespace, "workers-2", v1Image)
 		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "workers"}
 		Expect(server.Client.Create(ctx, clone)).To(Succeed())
-		apiserver.Change(ctx, server.Client, p.deployment, func() {
-			p.deployment.Annotations = map[string]string{infrav1.RolloutCloneAnnotation: clone.Name}
-			p.deployment.Spec.Template.Spec.InfrastructureRef.Name = clone.Name
-		})
+		for _, machine := range p.machines {
+			apiserver.Change(ctx, server.Client, machine, func() { machine.Annotations = map[string]string{infrav1.DirectTemplateAnnotation: clone.Name} })
+		}
 		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:111111111111"))
 		source := ownertest.Template(p.cluster.Namespace, "workers", "")
 		apiserver.Change(ctx, server.Client, source, func() { source.Spec.Template.Spec.OSVersionManagement = ownertest.OS(v2Image) })
@@ -118,7 +117,7 @@ var _ = Describe("The status line of a cluster", func() {
 		apiserver.ChangeStatus(ctx, server.Client, p.hosts[0], func() { p.hosts[0].Status.Message = "hello" })
 		Consistently(server.Stored(ctx, p.cluster)).Should(HaveField("ResourceVersion", written))
 
-		By("an owner that is pointed to a clone")
+		By("an owner that refers to another template")
 		clone := ownertest.Template(namespace, "workers-2", v2Image)
 		Expect(server.Client.Create(ctx, clone)).To(Succeed())
 		apiserver.Change(ctx, server.Client, p.deployment, func() { p.deployment.Spec.Template.Spec.InfrastructureRef.Name = clone.Name })

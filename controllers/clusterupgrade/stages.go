@@ -279,9 +279,9 @@ func notRolledOut(stage clusterupgrade.Stage) string {
 		if blocked != nil && blocked.Status == metav1.ConditionTrue {
 			return fmt.Sprintf("ElementalMachineTemplate %s is not rolled out: %s", template.Name, blocked.Message)
 		}
-		updated := conditions.Get(template, infrav1.ReferencesUpdatedCondition)
-		if updated != nil && updated.Status != metav1.ConditionTrue && updated.Message != "" {
-			return fmt.Sprintf("ElementalMachineTemplate %s: %s", template.Name, updated.Message)
+		resolved := conditions.Get(template, infrav1.OSVersionResolvedCondition)
+		if resolved != nil && resolved.Status != metav1.ConditionTrue {
+			return fmt.Sprintf("ElementalMachineTemplate %s is not rolled out: %s", template.Name, resolved.Message)
 		}
 	}
 	return withoutAttempt(stage)

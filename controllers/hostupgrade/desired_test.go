@@ -14,7 +14,7 @@ import (
 )
 
 // knownOwners says of which owners it is known what they want.
-const knownOwners = "nothing is rolled out to it by driver Direct: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from"
+const knownOwners = "nothing is rolled out to it for a patched template: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from"
 
 // expectWantUnknown checks that an attempt says what it waits for, and has not failed.
 func expectWantUnknown(ctx context.Context, w *world, why string) {

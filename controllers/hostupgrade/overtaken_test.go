@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -50,8 +51,8 @@ func (l lagging) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 	return l.Client.Get(ctx, key, object, options...)
 }
 
-// pointToClone has the Machine be of a MachineDeployment that was pointed to the clone of a patched template. The cache of the controller does not
-// hear of what is patched from here on.
+// pointToClone has the Machine be of a MachineDeployment, and be brought to the clone of the patched template that this refers to. The cache of the
+// controller does not hear of what is patched from here on.
 func (w *world) pointToClone(ctx context.Context) {
 	GinkgoHelper()
 	source := &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(sourceName)}
@@ -60,11 +61,13 @@ func (w *world) pointToClone(ctx context.Context) {
 	change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(clone *infrav1.ElementalMachineTemplate) {
 		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: rollout.LabelValue(sourceName)}
 	})
-	md := ownertest.MachineDeployment(w.namespace, "md", clusterName, templateName, 1)
-	md.Annotations = map[string]string{infrav1.RolloutCloneAnnotation: templateName}
+	md := ownertest.MachineDeployment(w.namespace, "md", clusterName, sourceName, 1)
 	Expect(live.Create(ctx, md)).To(Succeed())
-	set := ownertest.MachineSet(md, "ms", templateName, 1)
+	set := ownertest.MachineSet(md, "ms", sourceName, 1)
 	Expect(live.Create(ctx, set)).To(Succeed())
+	change(ctx, w, w.host, &infrav1.ElementalMachine{}, func(machine *infrav1.ElementalMachine) {
+		annotations.AddAnnotations(machine, map[string]string{infrav1.DirectTemplateAnnotation: templateName})
+	})
 	change(ctx, w, w.host, &clusterv1.Machine{}, func(machine *clusterv1.Machine) {
 		machine.OwnerReferences = ownertest.Machine(set, w.host).OwnerReferences
 	})

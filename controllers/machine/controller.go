@@ -17,14 +17,15 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	capicontroller "sigs.k8s.io/cluster-api/util/controller"
-	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
@@ -32,6 +33,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -140,7 +143,30 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) (ended bool, err err
 	if s.owner == nil {
 		return false, nil
 	}
-	return finalizers.EnsureFinalizer(ctx, r.Client, s.machine, infrav1.ElementalMachineFinalizer)
+	return r.adopt(ctx, s.machine)
+}
+
+// adopt adds the finalizer to a machine and, in the same write, notes the OS that a new one was made with.
+func (r *Reconciler) adopt(ctx context.Context, machine *infrav1.ElementalMachine) (ended bool, err error) {
+	before := machine.DeepCopy()
+	if !machine.DeletionTimestamp.IsZero() || !controllerutil.AddFinalizer(machine, infrav1.ElementalMachineFinalizer) {
+		return false, nil
+	}
+	noteMade(machine)
+	if err := r.Client.Patch(ctx, machine, client.MergeFrom(before)); err != nil {
+		return true, fmt.Errorf("adding the finalizer to ElementalMachine %s: %w", machine.Name, err)
+	}
+	return true, nil
+}
+
+// noteMade notes the OS that a new machine was made with: a later change of its template is rolled out to it, also one that precedes its host. One that
+// has a host was moved here, or made by hand: it is noted with the OS that its template has when it is first seen, so that nothing starts. A
+// ManagedOSVersion is noted when it has been looked up.
+func noteMade(machine *infrav1.ElementalMachine) {
+	made, wanted := owner.MadeFrom(machine), machine.Spec.OSVersionManagement
+	if made != "" && machine.Spec.HostRef == nil && !owner.IsDirect(machine) && osversion.Unresolved(wanted) == "" {
+		annotations.AddAnnotations(machine, map[string]string{infrav1.DirectTemplateAnnotation: made, infrav1.DirectOSAnnotation: osversion.Hash(wanted)})
+	}
 }
 
 // newScope reads the machine's owners. An owner that is gone is nil: a machine under deletion has to go

@@ -22,10 +22,10 @@ import (
 )
 
 // heldBy says which nodes the turn of a machine waits for, because they are paused, and how they are resumed; empty
-// where it waits for nobody: driver Direct goes on with other nodes. Cluster API shows nothing of it: it waits until they are updated.
+// where it waits for none, as where the template was patched. Cluster API, which waits until they are updated, shows nothing of it.
 func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (string, error) {
 	pool := pausing.Pool(s.machine.Labels)
-	if s.owner == nil || upgrade != "" || pool == "" || owner.IsDirect(s.machine) {
+	if s.owner == nil || upgrade != "" || pool == "" {
 		return "", nil
 	}
 	view := clusterview.New(r.Client, client.ObjectKey{Namespace: s.owner.Namespace, Name: s.owner.Spec.ClusterName})
@@ -38,7 +38,8 @@ func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (stri
 		return "", nil
 	}
 	want, found, err := view.WantsOS(ctx, s.owner)
-	if err != nil || !found || want.TemplateName == owner.MadeFrom(s.machine) {
+	isByThis := want.TemplateName == owner.DirectTemplate(s.machine) // or there is nothing to do
+	if err != nil || !found || isByThis || want.TemplateName == owner.MadeFrom(s.machine) {
 		return "", err
 	}
 	remedies := make([]string, 0, len(blocking))

@@ -47,6 +47,7 @@ func (r *Reconciler) resolveOS(ctx context.Context, s *scope) (retry ctrl.Result
 	}
 	ctrl.LoggerFrom(ctx).Info("Looked up a ManagedOSVersion", "managedOSVersion", name, "image", describeOS(resolved))
 	s.machine.Spec.OSVersionManagement = resolved.DeepCopy()
+	noteMade(s.machine)
 	return ctrl.Result{}, true, nil
 }
 

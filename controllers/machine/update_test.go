@@ -38,6 +38,9 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		clock.SetTime(time.Now())
 		machine, host = w.running(ctx, "m1", madeFrom("t1"))
 		owner = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
+		apiserver.Change(ctx, server.Client, machine, func() { // Cluster API has moved it from another template
+			machine.Annotations[infrav1.DirectTemplateAnnotation], machine.Annotations[infrav1.DirectOSAnnotation] = "t0", "former"
+		})
 	})
 	marked := func() OmegaMatcher { return HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation)) }
 	// attempt makes the attempt to bring the host from os:v1 to os:v2, and lets it end.
@@ -84,9 +87,6 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		GinkgoHelper()
 		apiserver.Change(ctx, server.Client, machine, func() {
 			machine.Annotations[infrav1.DirectTemplateAnnotation], machine.Annotations[infrav1.DirectOSAnnotation] = template, os
-			if template == "" {
-				delete(machine.Annotations, infrav1.DirectTemplateAnnotation)
-			}
 		})
 	}
 
@@ -140,9 +140,9 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			neverBegun(ctx)
 			noted(ctx, "gone", osversion.Hash(image("oci://os:v2")))
 		}),
-		Entry("driver Direct has left it on the way there", func(ctx SpecContext) {
-			neverBegun(ctx)
-			noted(ctx, "", "left")
+		Entry("driver Direct has brought it to the template that it was made from, and its host fell back", func(ctx SpecContext) {
+			noted(ctx, "t1", osversion.Hash(image("oci://os:v1")))
+			attempt(ctx, infrav1.UpgradeRolledBack, "sha256:2")
 		}),
 		Entry("a person changed the machine by hand", func(ctx SpecContext) {
 			apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") })
@@ -183,30 +183,6 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			attempt(ctx, infrav1.UpgradeProgressing, "")
 		}),
 	)
-
-	It("has an OS that is wanted again after its attempt was superseded, as its template was patched and patched back", func(ctx SpecContext) {
-		md := ownertest.MachineDeployment(w.ns, "md", "c1", "t2", 1)
-		md.Annotations = map[string]string{infrav1.RolloutCloneAnnotation: "t2"}
-		Expect(server.Client.Create(ctx, md)).To(Succeed())
-		set := ownertest.MachineSet(md, "ms", "t2", 1)
-		Expect(server.Client.Create(ctx, set)).To(Succeed())
-		apiserver.Change(ctx, server.Client, owner, func() { owner.OwnerReferences = ownertest.Machine(set, "m1").OwnerReferences })
-		source := w.template(ctx, "source", "oci://os:v3")
-		attempt(ctx, infrav1.UpgradeSuperseded, "", func(u *infrav1.ElementalHostUpgrade) {
-			u.Name = rollout.UpgradeName("m1", "t2", osversion.Hash(image("oci://os:v2")))
-		})
-		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v1") })
-		neverBegun(ctx)
-		clone := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
-		apiserver.Change(ctx, server.Client, clone, func() { clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"} })
-		Eventually(settled(machine)).WithPolling(apiserver.Settling).Should(BeTrue())
-		clock.SetTime(time.Now().Add(time.Minute))
-		Expect(annotate(ctx, machine, "test.example.com/touched")).To(Succeed())
-		Consistently(server.Stored(ctx, owner)).ShouldNot(marked(), "the hook calls it done")
-
-		apiserver.Change(ctx, server.Client, source, func() { source.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2") })
-		Eventually(server.Stored(ctx, owner)).Should(marked())
-	})
 
 	DescribeTable("says that the mark was lost, and that it is lost again, once each", func(ctx SpecContext, isLate bool) {
 		restoring := infrav1.UpdateMarkRestoredCondition

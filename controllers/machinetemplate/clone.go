@@ -19,42 +19,56 @@ import (
 
 const clusterKind = "Cluster"
 
-// ensureClone makes sure that the clone of a name exists, which an owner is to be pointed to or Machines are brought to, with the template's content
-// and the options in force now.
-func (r *Reconciler) ensureClone(ctx context.Context, seen *observation, name string, cluster *clusterv1.Cluster) (*waiting, error) {
+// ensureClone makes sure that there is a clone which Machines of a Cluster are brought to, with the template's content and the options in force now. It
+// returns its name, or what is wrong with it.
+func (r *Reconciler) ensureClone(ctx context.Context, seen *observation, cluster *clusterv1.Cluster) (name, problem string, err error) {
+	name = seen.cloneIn(cluster.Name)
 	if existing := seen.clones[name]; existing != nil {
-		return checkClone(existing, seen.hash)
+		problem, err = checkClone(existing, seen.hash)
+		return name, problem, err
 	}
-	options, err := r.optionsOf(ctx, seen.template.Namespace, cluster.Name)
+	clone, err := r.newClone(ctx, seen, name, cluster)
 	if err != nil {
-		return nil, err
+		return name, "", err
 	}
-	clone := newClone(seen, name, cluster, options)
 	err = r.Client.Create(ctx, clone)
 	if apierrors.IsAlreadyExists(err) {
 		existing := &infrav1.ElementalMachineTemplate{}
 		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(clone), existing); err != nil {
-			return nil, fmt.Errorf("reading clone %s: %w", clone.Name, err)
+			return name, "", fmt.Errorf("reading clone %s: %w", clone.Name, err)
 		}
-		return checkClone(existing, seen.hash)
+		problem, err = checkClone(existing, seen.hash)
+		return name, problem, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("creating clone %s: %w", clone.Name, err)
+		return name, "", fmt.Errorf("creating clone %s: %w", clone.Name, err)
 	}
-	return nil, nil
+	return name, "", nil
 }
 
-// checkClone refuses a clone that somebody has changed: Machines would get what nobody asked for.
-func checkClone(clone *infrav1.ElementalMachineTemplate, wanted string) (*waiting, error) {
+// cloneIn is the name of the clone that carries the template's content to the Machines of a Cluster.
+func (o *observation) cloneIn(cluster string) string {
+	content := rollout.Content{Template: o.template.Name, UID: o.template.UID, Generation: o.template.Generation}
+	if pin := osversion.PinOf(o.template); pin != nil {
+		content.LookedUp = pin.ResourceVersion
+	}
+	return rollout.CloneName(content, cluster)
+}
+
+// checkClone says that a clone was changed: Machines would get what no template asks for.
+func checkClone(clone *infrav1.ElementalMachineTemplate, wanted string) (problem string, err error) {
 	hash, err := rollout.ContentHash(clone)
 	if err != nil || hash == wanted {
-		return nil, err
+		return "", err
 	}
-	return &waiting{reason: infrav1.CloneChangedReason, message: fmt.Sprintf(
-		"ElementalMachineTemplate %s, the clone of this one, was changed: delete it, or change this template instead", clone.Name)}, nil
+	return fmt.Sprintf("ElementalMachineTemplate %s, the clone of this one, was changed: delete it, or change this template instead", clone.Name), nil
 }
 
-func newClone(seen *observation, name string, cluster *clusterv1.Cluster, options string) *infrav1.ElementalMachineTemplate {
+func (r *Reconciler) newClone(ctx context.Context, seen *observation, name string, cluster *clusterv1.Cluster) (*infrav1.ElementalMachineTemplate, error) {
+	options, err := r.optionsOf(ctx, seen.template.Namespace, cluster.Name)
+	if err != nil {
+		return nil, err
+	}
 	clone := &infrav1.ElementalMachineTemplate{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: seen.template.Namespace,
@@ -85,7 +99,7 @@ func newClone(seen *observation, name string, cluster *clusterv1.Cluster, option
 	if filter, found := seen.template.Labels[clusterv1.WatchLabel]; found {
 		clone.Labels[clusterv1.WatchLabel] = filter
 	}
-	return clone
+	return clone, nil
 }
 
 // heldBy is the ElementalClusterUpgrade that holds the nodes of a Cluster which another clone with the same OS is rolled out to: it holds them until

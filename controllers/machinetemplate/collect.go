@@ -23,28 +23,23 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// collectRetry is how soon a clone is looked at again that no owner wants and something still names: Cluster
+// collectRetry is how soon a clone is looked at again that no Machine is brought to and something still names: Cluster
 // API removes MachineSets when nothing else happens that would wake the template.
 const collectRetry = 15 * time.Second
 
 // collect deletes the clones that nothing names any more and whose Cluster is not paused, and says when to look again at
-// the others that no owner wants; zero is never. Cluster API needs a template as long as a MachineSet refers to it, and
-// compares Machines with the template they were made from.
+// the others that no Machine is brought to; zero is never. A user may have an owner refer to a clone: Cluster API needs a template as
+// long as a MachineSet refers to it, and compares Machines with the template that they were made from.
 func (r *Reconciler) collect(ctx context.Context, seen *observation) (again time.Duration, err error) {
 	unused := maps.Clone(seen.clones)
-	for _, candidate := range seen.concerned {
-		delete(unused, owner.TemplateName(candidate))
-		delete(unused, candidate.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation])
+	for _, name := range usedClones(seen) {
+		delete(unused, name)
 	}
-	for _, candidate := range seen.owners {
-		delete(unused, candidate.clone)
-	}
-	maps.DeleteFunc(unused, func(name string, _ *infrav1.ElementalMachineTemplate) bool { return seen.others.uses(name) })
 	spare := len(unused)
 	for _, drop := range []func(context.Context, map[string]*infrav1.ElementalMachineTemplate) error{
+		r.dropReferred,
 		r.dropNamed, // by the cache, which spares most live reads
 		r.dropPaused,
 		r.dropNamedLive, // what was not there while the Cluster was paused is there now
@@ -68,6 +63,20 @@ func (r *Reconciler) collect(ctx context.Context, seen *observation) (again time
 		ctrl.LoggerFrom(ctx).Info("Deleted a clone that nothing refers to", "clone", name)
 	}
 	return again, nil
+}
+
+// dropReferred takes out the clones that an owner refers to.
+func (r *Reconciler) dropReferred(ctx context.Context, unused map[string]*infrav1.ElementalMachineTemplate) error {
+	for name, clone := range unused {
+		owners, err := r.Owners.List(ctx, clone.Namespace, name)
+		if err != nil {
+			return err
+		}
+		if len(owners) > 0 {
+			delete(unused, name)
+		}
+	}
+	return nil
 }
 
 // dropPaused takes out the clones of Clusters that are paused: "clusterctl move" brings what names a clone after it. The
@@ -125,6 +134,7 @@ func (r *Reconciler) dropNamedLive(ctx context.Context, unused map[string]*infra
 	}
 	for i := range machines.Items {
 		delete(unused, machines.Items[i].Annotations[clusterv1.TemplateClonedFromNameAnnotation])
+		delete(unused, machines.Items[i].Annotations[infrav1.DirectTemplateAnnotation])
 	}
 	return nil
 }

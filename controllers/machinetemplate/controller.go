@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
@@ -20,22 +21,20 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/direct"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-const (
-	// quietRetry is how often a quiet point is looked for. Cluster API moves a Machine within seconds.
-	quietRetry = 2 * time.Second
-	// blockedRetry is how often the preconditions for in-place updates are looked at again. Deployments and
-	// ExtensionConfigs are not watched for the few moments they matter.
-	blockedRetry = 15 * time.Second
-)
+// blockedRetry is how often the preconditions for in-place updates are looked at again. Deployments and ExtensionConfigs are not watched for
+// the few moments they matter.
+const blockedRetry = 15 * time.Second
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates/status,verbs=patch
@@ -50,151 +49,128 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server what is not watched, or must not be stale.
 	Live client.Reader
-	// Owners finds and changes what refers to templates.
+	// Owners finds what refers to templates.
 	Owners *owner.Owners
 	// Drains has the metadata of Rancher's plan secrets. Default: nothing is upgraded while Rancher drains Nodes.
 	Drains cache.Cache
-	// Outlook looks at what a rollout would meet. Default: rollouts wait before their nodes only.
-	Outlook *outlook.Viewer
 	// Recorder emits events.
 	Recorder events.EventRecorder
 	// WatchFilter is the value of Cluster API's watch-filter label; objects without it are left alone.
 	// Empty: all objects are reconciled.
 	WatchFilter string
 
-	// limit keeps the templates of one workload cluster from taking all workers.
-	limit *workload.Limit
-	// waited is since when owners wait for what others end.
-	waited observed.Changes
+	// worked is since when Cluster API brings no Machine of an owner to its template.
+	worked observed.Changes
 }
 
-// Reconcile compares the content of a template with what its owners refer to.
+// Reconcile compares the content of a template with what the Machines that were made from it were brought to.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	template := &infrav1.ElementalMachineTemplate{}
 	if err := r.Client.Get(ctx, req.NamespacedName, template); apierrors.IsNotFound(err) {
-		return ctrl.Result{}, r.unpause(ctx, req.NamespacedName)
-	} else if err != nil {
-		return ctrl.Result{}, errors.Join(fmt.Errorf("reading ElementalMachineTemplate %s: %w", req.Name, err), r.unpause(ctx, req.NamespacedName))
-	}
-	if r.isSomebodyElses(template) {
 		return ctrl.Result{}, nil
+	} else if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading ElementalMachineTemplate %s: %w", req.Name, err)
 	}
-	if !template.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.unpause(ctx, req.NamespacedName)
+	if r.isSomebodyElses(template) || !template.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
 	}
 	before := template.DeepCopy()
 	if annotations.HasPaused(template) {
 		reportPaused(template, r.Owners.Clock.Now())
-		return ctrl.Result{}, errors.Join(r.unpause(ctx, req.NamespacedName), r.patchStatus(ctx, before, template))
+		return ctrl.Result{}, r.patchStatus(ctx, before, template)
 	}
-	seen, result, err := r.actOn(ctx, template)
-	reportRolledOut(template)
+	seen, result, err := r.rollOut(ctx, template)
+	if seen == nil && err != nil {
+		reportUnobserved(template)
+	}
 	err = errors.Join(err, r.reportHolds(ctx, template, seen, err), r.reportEstimate(ctx, template, seen))
 	later, tellErr := r.topologies().Tell(ctx, template)
 	return util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: later}), errors.Join(err, tellErr, r.patchStatus(ctx, before, template))
-}
-
-// actOn a template: nothing stays paused for it while it is not known what is to be moved, and each owner that cannot be
-// moved is unpaused by itself. What was seen is nil where there was nothing to look at.
-func (r *Reconciler) actOn(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, ctrl.Result, error) {
-	seen, result, err := r.prepare(ctx, template)
-	switch {
-	case err != nil:
-		return seen, ctrl.Result{}, errors.Join(err, r.giveUpPauses(ctx, template))
-	case seen == nil || !seen.moves:
-		return seen, result, nil
-	}
-	result, err = r.move(ctx, seen)
-	return seen, result, err
-}
-
-// prepare looks for what the template's OS is, and who is to be pointed to it.
-func (r *Reconciler) prepare(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, ctrl.Result, error) {
-	resolved, err := r.resolve(ctx, template)
-	switch {
-	case err != nil:
-		return nil, ctrl.Result{}, err
-	case !resolved:
-		return nil, ctrl.Result{RequeueAfter: managedos.Retry}, r.unpause(ctx, client.ObjectKeyFromObject(template))
-	case rollout.IsClone(template):
-		return nil, ctrl.Result{}, errors.Join(reportClone(template), r.unpause(ctx, client.ObjectKeyFromObject(template)))
-	}
-	return r.reconcile(ctx, template)
 }
 
 func (r *Reconciler) isSomebodyElses(template *infrav1.ElementalMachineTemplate) bool {
 	return r.WatchFilter != "" && !labels.HasWatchLabel(template, r.WatchFilter)
 }
 
-// reconcile finds the owners that are to be moved, and whether they may be. What fails for an owner that is not
-// to be moved, or for one of those that are, keeps no other from being moved.
-func (r *Reconciler) reconcile(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, ctrl.Result, error) {
+// rollOut brings the Machines one step further. What was seen is nil where there was nothing to look at, or that has failed.
+func (r *Reconciler) rollOut(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, ctrl.Result, error) {
+	template.Status.ImageURI, _ = osversion.Image(osversion.OfTemplate(template))
+	resolved, err := r.resolve(ctx, template)
+	switch {
+	case err != nil:
+		return nil, ctrl.Result{}, err
+	case !resolved:
+		return nil, ctrl.Result{RequeueAfter: managedos.Retry}, nil
+	case rollout.IsClone(template):
+		return nil, ctrl.Result{}, reportClone(template)
+	}
 	seen, err := r.observe(ctx, template)
 	if err != nil {
 		return nil, ctrl.Result{}, err
 	}
-	if err := r.countMachines(ctx, seen); err != nil {
-		return seen, ctrl.Result{}, err
-	}
-	seen.failed = errors.Join(
-		r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.concerned, seen.at(pending)...),
-		r.driveDirect(ctx, seen),
-		r.annotate(ctx, seen))
-	r.reportReverted(seen)
-	if len(seen.at(pending)) == 0 {
-		if seen.failed != nil {
-			return seen, ctrl.Result{}, seen.failed
-		}
-		result, err := r.watchOver(ctx, seen)
-		return seen, result, err
-	}
-	problems, err := r.provePointing(ctx, seen)
-	if err != nil {
-		return seen, ctrl.Result{}, err
-	}
-	if len(problems) > 0 {
-		r.reportBlocked(template, append(problems, seen.others.problems()...))
-		return seen, ctrl.Result{RequeueAfter: blockedRetry}, r.unpauseAll(ctx, client.ObjectKeyFromObject(template), seen.concerned)
-	}
-	seen.moves = true
-	return seen, ctrl.Result{}, nil
+	reportRolledOut(seen)
+	err = errors.Join(r.drive(ctx, seen), r.annotateOptions(ctx, seen))
+	result, watchErr := r.watchOver(ctx, seen) // what fails in one Cluster hides nothing of another
+	return seen, result, errors.Join(err, watchErr)
 }
 
-// watchOver a rollout that Cluster API is carrying out: what is needed for it may be taken away half-way,
-// and Cluster API says so in its log only. The references stay as they are.
+// drive the upgrades of the Machines that were made from the template one step further.
+func (r *Reconciler) drive(ctx context.Context, seen *observation) (err error) {
+	driver := &direct.Driver{Client: r.Client, Live: r.Live, Drains: r.Drains, Namespaces: r.prover(), Recorder: r.Recorder, Clock: r.Owners.Clock}
+	seen.result, err = driver.Reconcile(ctx, direct.Rollout{
+		Template: seen.template, OS: osversion.OfTemplate(seen.template), Machines: seen.machines,
+		IsClone: func(name string) bool { return seen.clones[name] != nil },
+		Clone: func(ctx context.Context, cluster *clusterv1.Cluster) (string, string, error) {
+			return r.ensureClone(ctx, seen, cluster)
+		},
+	})
+	return err
+}
+
+// watchOver the rollout: it reports what is in the way, also of owners whose Machines Cluster API brings to the template, and deletes the clones of former
+// rollouts.
 func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Result, error) {
-	r.reportHandled(seen)
-	under, err := r.underWay(ctx, seen)
+	problems, err := r.proveRotations(ctx, seen)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if len(under) == 0 {
-		r.reportUnblocked(seen)
-		again, err := r.collect(ctx, seen)
-		later := ctrl.Result{RequeueAfter: seen.others.result.After}
-		if len(seen.others.problems()) > 0 { // which of them are over is no event
-			later.RequeueAfter = blockedRetry
+	problems = append(problems, seen.result.Problems...)
+	r.reportProblems(seen.template, problems)
+	after, err := r.collect(ctx, seen)
+	result := util.LowestNonZeroResult(ctrl.Result{RequeueAfter: after}, ctrl.Result{RequeueAfter: seen.result.After})
+	if len(problems)+len(seen.rotating) > 0 { // which of them are over is no event
+		result = util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: blockedRetry})
+	}
+	return result, err
+}
+
+// proveRotations says what has the Machines replaced which Cluster API brings to the template: it may be changed while they are.
+func (r *Reconciler) proveRotations(ctx context.Context, seen *observation) ([]inplace.Problem, error) {
+	problems, moving := []inplace.Problem{}, []owner.Owner{}
+	for _, of := range seen.rotating {
+		cluster, err := existing.Get(ctx, r.Client, &clusterv1.Cluster{}, seen.template.Namespace, of.ClusterName(), client.UnsafeDisableDeepCopy)
+		switch {
+		case err != nil:
+			return nil, err
+		case cluster == nil:
+			problems = append(problems, inplace.Problem{Reason: infrav1.WaitingForClusterReason,
+				Message: fmt.Sprintf("%s waits for Cluster %s to exist", owner.Describe(of), of.ClusterName())})
+		case annotations.IsPaused(cluster, of.Object()):
+			problems = append(problems, inplace.Problem{Reason: infrav1.WaitingForClusterReason,
+				Message: fmt.Sprintf("%s is paused, by itself or with Cluster %s", owner.Describe(of), cluster.Name)})
+		default:
+			moving = append(moving, of)
 		}
-		return util.LowestNonZeroResult(ctrl.Result{RequeueAfter: again}, later), err
 	}
-	seen.under = under
-	for _, candidate := range under {
-		if _, why, _ := r.clusterOf(ctx, seen, candidate); why != nil {
-			why.object, why.clone = objectOf(candidate), candidate.clone
-			seen.waits = append(seen.waits, *why)
-		}
+	if len(moving) == 0 {
+		return problems, nil
 	}
-	problems, err := r.prover().Prove(ctx, seen.template.Namespace, ownersOf(under)...)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if len(problems) == 0 {
-		r.reportUnblocked(seen)
-	} else {
-		r.reportObstacles(seen.template, append(problems, seen.others.problems()...))
-	}
-	_, err = r.collect(ctx, seen)
-	return ctrl.Result{RequeueAfter: blockedRetry}, err
+	found, err := r.prover().Prove(ctx, seen.template.Namespace, moving...)
+	return append(problems, found...), err
+}
+
+func (r *Reconciler) prover() *inplace.Prover {
+	return &inplace.Prover{Live: r.Live, Owners: r.Owners}
 }
 
 // patchStatus writes the status where it changed.

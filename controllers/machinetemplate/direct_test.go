@@ -23,12 +23,11 @@ import (
 var _ = Describe("Driver Direct", func() {
 	var w *world
 	BeforeEach(func() {
-		allowInPlaceUpdates()
 		w = newWorld()
 		Expect(c.Delete(ctx, w.md)).To(Succeed())
 		w.addMachine("alone", nil)
 		w.addMachine("cp", controlPlaneOf("K3sControlPlane"))
-		w.reconcileTemplate()
+		w.reconcile()
 	})
 
 	It("brings a later change of the template to one Machine after the other, control planes first, and leaves everything of Cluster API alone", func() {
@@ -40,7 +39,7 @@ var _ = Describe("Driver Direct", func() {
 		}))
 
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		made := w.onlyAttempt()
 		clone := w.clones()[0].Name
 		Expect(made.Spec).To(And(
@@ -50,20 +49,20 @@ var _ = Describe("Driver Direct", func() {
 		Expect(w.elemental("alone").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)), "one at a time")
 		Expect(w.elemental("alone").Annotations).To(HaveKeyWithValue(infrav1.DirectTemplateAnnotation, clone), "it is known that its turn comes")
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.MachinesNotUpToDateReason)
-		w.reconcileTemplate()
-		w.reconcileTemplate()
+		w.reconcile()
+		w.reconcile()
 		w.onlyAttempt()
 
 		w.end(made, infrav1.UpgradeSucceeded)
 		w.runs("cp", imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.elemental("alone").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageB)))
 		Expect(w.attempts()).To(HaveLen(2))
 		for _, attempt := range w.attempts() {
 			w.end(&attempt, infrav1.UpgradeSucceeded)
 		}
 		w.runs("alone", imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
 		Expect(w.clones()).To(BeEmpty(), "the clone is not used any more")
 
@@ -81,12 +80,12 @@ var _ = Describe("Driver Direct", func() {
 		healthy := w.reconciler.Client
 		w.reconciler.Client = laggingTemplate{healthy, apiserver.Get(ctx, c, w.template).DeepCopy()}
 		w.patch(imageC)
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.attempts()).To(BeEmpty())
 		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
 
 		w.reconciler.Client = healthy
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.onlyAttempt().Spec.ImageURI).To(Equal(imageC))
 	})
 
@@ -99,16 +98,16 @@ var _ = Describe("Driver Direct", func() {
 		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageB)))
 		Expect(w.attempts()).To(BeEmpty())
 		w.reconciler.Client = healthy
-		w.reconcileTemplate()
-		w.reconcileTemplate()
+		w.reconcile()
+		w.reconcile()
 		w.onlyAttempt()
 	})
 
 	DescribeTable("stops after an attempt that did not end well, until the template is patched or the attempt is deleted", func(end infrav1.UpgradePhase, how, remedy string) {
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		w.end(w.onlyAttempt(), end)
-		w.reconcileTemplate()
+		w.reconcile()
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.AttemptNotSucceededReason)
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(And(ContainSubstring("of Machine cp "+how), ContainSubstring("No other Machine of this template in Cluster c is upgraded: "+remedy)))
 		Expect(w.elemental("alone").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
@@ -116,13 +115,13 @@ var _ = Describe("Driver Direct", func() {
 
 		By("trying it again")
 		Expect(c.Delete(ctx, bad)).To(Succeed())
-		w.reconcileTemplate()
+		w.reconcile()
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
 		w.end(w.onlyAttempt(), end)
 
 		By("another image")
 		w.patch(imageC)
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageC)))
 		Expect(w.attempts()).To(ContainElement(HaveField("Spec.ImageURI", imageC)))
 		Expect(w.elemental("alone").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
@@ -134,16 +133,16 @@ var _ = Describe("Driver Direct", func() {
 
 	It("goes on without a host that is lost once a person has released it", func() {
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		lost := w.onlyAttempt()
 		w.end(lost, infrav1.UpgradeHostLost)
 		w.patch(imageC)
-		w.reconcileTemplate()
+		w.reconcile()
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.AttemptNotSucceededReason)
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("of Machine cp is HostLost: "))
 		w.onlyAttempt()
 		apiserver.Change(ctx, c, lost, func() { lost.Spec.Release = true })
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "cp"), HaveField("Spec.MachineName", "alone")))
 	})
 
@@ -153,7 +152,7 @@ var _ = Describe("Driver Direct", func() {
 				infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + imageA + `","upgradeRecovery":true}`)},
 			}
 		})
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.onlyAttempt().Spec.ImageURI).To(Equal(imageA))
 	})
 
@@ -161,85 +160,71 @@ var _ = Describe("Driver Direct", func() {
 		w.patch(imageB)
 		host := apiserver.Get(ctx, c, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "host-cp"}})
 		apiserver.Change(ctx, c, host, func() { host.Labels = nil })
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("alone"))
 	})
 
 	It("makes a clone again that was deleted", func() {
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		clone := w.clones()[0]
 		Expect(c.Delete(ctx, &clone)).To(Succeed())
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.clones()).To(ConsistOf(HaveField("Name", clone.Name)))
 		w.onlyAttempt()
 	})
 
 	It("goes on with the others while a node is paused", func() {
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		paused := w.onlyAttempt()
 		w.setStatus(paused, func() { paused.Status.Phase, paused.Status.Step = infrav1.UpgradeProgressing, "Approve" })
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "cp"), HaveField("Spec.MachineName", "alone")))
 	})
 
 	It("makes no attempt for a template that is patched back before its host is touched", func() {
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		superseded := w.onlyAttempt()
 		w.patch(imageA)
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.attempts()).To(HaveLen(1), "the attempt makes room first")
 		w.end(superseded, infrav1.UpgradeSuperseded)
-		w.reconcileTemplate()
-		w.reconcileTemplate()
+		w.reconcile()
+		w.reconcile()
 		Expect(w.attempts()).To(HaveLen(1), "the hosts run it")
 		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.attempts()).To(HaveLen(2), "another rollout of the same image")
 	})
 
-	It("goes on with a rollout that was left to others in the middle", func() {
-		w.patch(imageB)
-		w.reconcileTemplate()
-		w.end(w.onlyAttempt(), infrav1.UpgradeSucceeded)
-		w.runs("cp", imageB)
-		w.setDriver(infrav1.DriverClusterAPI)
-		w.reconcileTemplate()
-		Expect(w.attempts()).To(HaveLen(1))
-		Expect(w.elemental("alone").Annotations).NotTo(HaveKey(infrav1.DirectTemplateAnnotation))
-		w.setDriver(infrav1.DriverAuto)
-		w.reconcileTemplate()
-		Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "cp"), HaveField("Spec.MachineName", "alone")))
-	})
-
 	It("says what it waits for, and looks again", func() {
-		w.setDriver(infrav1.DriverClusterAPI)
+		w.optOut()
 		w.patch(imageB)
-		Expect(w.reconcileOnceTemplate().RequeueAfter).To(BeNumerically("~", 15*time.Second))
+		Expect(w.reconcileOnce().RequeueAfter).To(BeNumerically("~", 15*time.Second))
 	})
 
 	It("has a driver that is known and does not change", func() {
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		made := w.onlyAttempt()
 		before := made.DeepCopy()
 		made.Spec.Driver = infrav1.DriverClusterAPI
 		Expect(c.Patch(ctx, made, client.MergeFrom(before))).To(MatchError(ContainSubstring("the attempt's driver is immutable")))
 		other := before.DeepCopy()
 		other.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "by-hand"}
-		other.Spec.Driver = infrav1.DriverAuto
+		other.Spec.Driver = "Auto"
 		Expect(c.Create(ctx, other)).To(MatchError(ContainSubstring("spec.driver")))
 	})
 
 	It("does not begin with what it finds, nor with a host that has left its OS", func() {
 		late := w.addMachine("late", controlPlaneOf("K3sControlPlane"))
 		apiserver.Change(ctx, c, late, func() { late.Spec.OSVersionManagement = ownertest.OS(imageC) })
-		w.reconcileTemplate()
+		w.reconcile()
 		w.runs("cp", imageC)
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.attempts()).To(BeEmpty())
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.MachinesNotUpToDateReason)
 	})
@@ -247,17 +232,17 @@ var _ = Describe("Driver Direct", func() {
 	It("writes nothing to the Machines of a Cluster that is paused, and is moved perhaps", func() {
 		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
 		w.addMachine("late", controlPlaneOf("K3sControlPlane"))
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.elemental("late").Annotations).NotTo(HaveKey(infrav1.DirectOSAnnotation))
 		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = nil })
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.elemental("late").Annotations).To(HaveKey(infrav1.DirectOSAnnotation))
 	})
 
 	DescribeTable("says what it waits for, and begins nothing", func(change func(), reason, message string) {
 		change()
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, reason)
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring(message))
 		Expect(w.attempts()).To(BeEmpty())
@@ -269,91 +254,36 @@ var _ = Describe("Driver Direct", func() {
 			apiserver.Change(ctx, c, w.template, func() { w.template.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })
 		}, infrav1.ManagedByTopologyReason, "belongs to the topology of Cluster c"),
 		Entry("a Machine that its owner rolls out", func() { w.machineSays("cp", clusterv1.MachineUpToDateCondition) }, infrav1.WaitingForMachineReason, "Machine cp is not upgraded"),
-		Entry("the driver of others", func() { w.setDriver(infrav1.DriverClusterAPI) }, infrav1.UnsupportedOwnerReason, "K3sControlPlane cp cannot be updated in place by Cluster API"),
 	)
 
 	Describe("of a KubeadmControlPlane", func() {
 		var kcp *controlplanev1.KubeadmControlPlane
 		BeforeEach(func() {
 			kcp = ownertest.KubeadmControlPlane(w.namespace, "kcp", "c", "t")
-			kcp.Spec.Replicas = ptr.To[int32](1)
 			plane.Create(ctx, kcp)
 			of := *metav1.NewControllerRef(kcp, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
 			w.addMachine("kcp-1", &of)
-			w.reconcileTemplate()
+			w.reconcile()
 		})
 
-		It("with one replica is chosen by itself, and leaves its reference alone", func() {
+		It("leaves its reference alone, whatever the gates, its strategy and its size", func() {
 			w.patch(imageB)
-			w.reconcileTemplate()
+			w.reconcile()
 			Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "cp")))
 			w.end(w.onlyAttempt(), infrav1.UpgradeSucceeded)
 			w.runs("cp", imageB)
-			w.reconcileTemplate()
+			w.reconcile()
 			Expect(w.attempts()).To(ContainElement(HaveField("Spec.MachineName", "kcp-1")))
 			Expect(apiserver.Get(ctx, c, kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name).To(Equal("t"))
-			w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionTrue, infrav1.ReferencesUpdatedReason)
-		})
-
-		It("lets Cluster API go on once it has three, and no attempt is under way", func() {
-			Expect(w.elemental("kcp-1").Annotations).To(HaveKey(infrav1.DirectTemplateAnnotation))
-			apiserver.Change(ctx, c, kcp, func() { kcp.Spec.Replicas = ptr.To[int32](3) })
-			w.reconcileTemplate()
-			Expect(w.elemental("kcp-1").Annotations).NotTo(HaveKey(infrav1.DirectTemplateAnnotation))
-		})
-
-		It("keeps the driver while an attempt is under way", func() {
-			w.setDriver(infrav1.DriverDirect)
-			w.patch(imageB)
-			w.reconcileTemplate()
-			w.end(w.onlyAttempt(), infrav1.UpgradeSucceeded)
-			w.runs("cp", imageB)
-			w.reconcileTemplate()
-			Expect(w.attempts()).To(ContainElement(HaveField("Spec.MachineName", "kcp-1")))
-			w.setDriver(infrav1.DriverClusterAPI)
-			apiserver.Change(ctx, c, kcp, func() { kcp.Spec.Replicas = ptr.To[int32](3) })
-			w.reconcileTemplate()
-			Expect(w.elemental("kcp-1").Annotations).To(HaveKey(infrav1.DirectTemplateAnnotation))
-			Expect(apiserver.Get(ctx, c, kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name).To(Equal("t"))
+			w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
 		})
 
 		It("leaves a Machine that Cluster API is updating to it", func() {
-			apiserver.Change(ctx, c, kcp, func() { kcp.Spec.Replicas = ptr.To[int32](3) })
-			w.reconcileTemplate()
-			updated := w.elemental("kcp-1")
-			apiserver.Change(ctx, c, updated, func() { updated.Annotations[clusterv1.UpdateInProgressAnnotation] = "" })
-			w.setDriver(infrav1.DriverDirect)
-			w.reconcileTemplate()
-			Expect(w.elemental("kcp-1").Annotations).NotTo(HaveKey(infrav1.DirectTemplateAnnotation))
-		})
-
-		It("brings a Machine to the template that was made from the clone of an earlier rollout", func() {
-			clone := ownertest.Template(w.namespace, "t-old", imageC)
-			clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "t", clusterv1.ClusterNameLabel: "c"}
-			plane.Create(ctx, clone)
 			of := *metav1.NewControllerRef(kcp, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
-			late := w.addMachine("late", &of)
-			apiserver.Change(ctx, c, late, func() {
-				late.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t-old"
-				late.Spec.OSVersionManagement = ownertest.OS(imageC)
-			})
-			w.runs("late", imageC)
-			w.reconcileTemplate()
-			Expect(w.onlyAttempt().Spec).To(And(HaveField("MachineName", "late"), HaveField("ImageURI", imageA)))
-		})
-
-		It("is refused with driver ClusterAPI", func() {
-			w.setDriver(infrav1.DriverClusterAPI)
-			w.patch(imageB)
-			w.reconcileTemplate()
-			w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.BlockedReason)
-			Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("set nodeUpgradeOption.driver Auto or Direct in its ElementalCluster"))
-			Expect(w.attempts()).To(BeEmpty())
-
-			By("what the message says")
-			w.setDriver(infrav1.DriverAuto)
-			w.reconcileTemplate()
-			Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "cp")))
+			updated := w.addMachine("kcp-2", &of)
+			apiserver.Change(ctx, c, updated, func() { updated.Annotations[clusterv1.UpdateInProgressAnnotation] = "" })
+			w.reconcile()
+			Expect(w.elemental("kcp-2").Annotations).NotTo(HaveKey(infrav1.DirectTemplateAnnotation))
 		})
 	})
 })

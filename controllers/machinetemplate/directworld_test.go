@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -98,22 +97,6 @@ func (w *world) runs(machine, image string) {
 	Expect(c.Status().Patch(ctx, elemental, client.MergeFrom(stored))).To(Succeed())
 }
 
-// reconcileTemplate reconciles the template, as MachineDeployments have no part in it.
-func (w *world) reconcileTemplate() {
-	GinkgoHelper()
-	for range 2 {
-		w.reconcileOnceTemplate()
-	}
-	apiserver.Get(ctx, c, w.template)
-}
-
-func (w *world) reconcileOnceTemplate() ctrl.Result {
-	GinkgoHelper()
-	result, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
-	Expect(err).NotTo(HaveOccurred())
-	return result
-}
-
 func (w *world) attempts() []infrav1.ElementalHostUpgrade {
 	GinkgoHelper()
 	list := &infrav1.ElementalHostUpgradeList{}
@@ -139,12 +122,6 @@ func (w *world) setStatus(attempt *infrav1.ElementalHostUpgrade, change func()) 
 	before := attempt.DeepCopy()
 	change()
 	Expect(c.Status().Patch(ctx, attempt, client.MergeFrom(before))).To(Succeed())
-}
-
-func (w *world) setDriver(driver infrav1.UpgradeDriver) {
-	GinkgoHelper()
-	elemental := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
-	apiserver.Change(ctx, c, elemental, func() { elemental.Spec.NodeUpgradeOption.Driver = driver })
 }
 
 // machineSays that a condition of a Machine is False.

@@ -28,10 +28,6 @@ type left struct {
 	several, single int
 }
 
-func (l *left) plus(other left) {
-	l.several, l.single = l.several+other.several, l.single+other.single
-}
-
 func (l *left) add(machines int, ofControlPlane bool) {
 	if ofControlPlane {
 		l.single += machines
@@ -46,7 +42,7 @@ func (r *Reconciler) reportEstimate(ctx context.Context, template *infrav1.Eleme
 	status := &template.Status
 	former := status.EstimatedCompletionTime
 	status.EstimatedCompletionTime = nil
-	if seen == nil || len(status.Holds) > 0 || len(seen.under)+len(seen.at(pending))+len(seen.others.left) == 0 {
+	if seen == nil || len(status.Holds) > 0 || len(seen.left) == 0 {
 		return nil
 	}
 	longest, ofOne, err := r.longest(ctx, seen)
@@ -64,9 +60,6 @@ func (r *Reconciler) reportEstimate(ctx context.Context, template *infrav1.Eleme
 // longest is how long the Cluster takes that takes longest, and one of its nodes; zero where that is not known of all.
 func (r *Reconciler) longest(ctx context.Context, seen *observation) (all, ofOne time.Duration, err error) {
 	for cluster, of := range seen.left {
-		if of == (left{}) {
-			continue
-		}
 		took, err := r.took(ctx, seen, cluster)
 		if err != nil || took == 0 {
 			return 0, 0, err
@@ -88,7 +81,7 @@ func (l left) rounds(options infrav1.NodeUpgradeOption) int {
 
 // took is the median of how long the last upgrades of the template's Machines in a Cluster took; zero if there is none.
 func (r *Reconciler) took(ctx context.Context, seen *observation, cluster string) (time.Duration, error) {
-	machines, err := r.viewNamed(seen, cluster).ElementalMachines(ctx)
+	machines, err := r.viewOf(seen, cluster).ElementalMachines(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -13,8 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -63,7 +61,7 @@ func (r *Reconciler) reportHolds(ctx context.Context, template *infrav1.Elementa
 	return err
 }
 
-// findHolds are what conditions say, what owners wait for, and what holds Machines. What could not be looked at, because of the error of this reconcile,
+// findHolds are what conditions say, and what holds Machines. What could not be looked at, because of the error of this reconcile,
 // stays as it was.
 func (r *Reconciler) findHolds(
 	ctx context.Context, template *infrav1.ElementalMachineTemplate, seen *observation, failed error, now time.Time,
@@ -73,26 +71,17 @@ func (r *Reconciler) findHolds(
 	if seen != nil {
 		var held []infrav1.UpgradeHold
 		held, err = r.heldMachines(ctx, seen, now)
-		found = slices.Concat(found, r.heldOwners(seen, former, now), held)
+		found = append(found, held...)
 	}
 	if failed != nil || err != nil {
 		found = append(found, slices.DeleteFunc(slices.Clone(former), func(hold infrav1.UpgradeHold) bool {
-			return isAnnounced(template, hold.Reason) || slices.Contains(renewed, hold.Reason) || !seen.missed(hold, err)
+			return isAnnounced(template, hold.Reason) || slices.Contains(renewed, hold.Reason) || seen != nil && err == nil
 		})...)
 	}
 	if failed != nil && len(found) == 0 && !apierrors.IsConflict(failed) {
-		found = append(found, heldBecause(infrav1.BlockedReason, "", failure(failed).message))
+		found = append(found, heldBecause(infrav1.BlockedReason, "", shortened(strings.ReplaceAll(failed.Error(), "\n", "; "))))
 	}
 	return found, err
-}
-
-// missed reports whether a pass that has failed has not looked at what a hold is for: nothing was looked at, or the owner it is that of was not, or the
-// Machines could not be.
-func (o *observation) missed(hold infrav1.UpgradeHold, machines error) bool {
-	if o == nil || machines != nil {
-		return true
-	}
-	return !o.moves && slices.ContainsFunc(o.owners, func(of placed) bool { return objectOf(of) == hold.Object })
 }
 
 func has(holds []infrav1.UpgradeHold, reason infrav1.HoldReason) bool {
@@ -101,7 +90,7 @@ func has(holds []infrav1.UpgradeHold, reason infrav1.HoldReason) bool {
 
 // isAnnounced reports whether a reason is that of a condition whose changes are Events, or of a clone, which is not the place to act.
 func isAnnounced(template *infrav1.ElementalMachineTemplate, reason infrav1.HoldReason) bool {
-	announced := []string{infrav1.OSVersionResolvedCondition, infrav1.RolloutBlockedCondition, infrav1.ReferenceRevertedCondition}
+	announced := []string{infrav1.OSVersionResolvedCondition, infrav1.RolloutBlockedCondition}
 	return rollout.IsClone(template) || slices.ContainsFunc(announced, func(of string) bool { return conditions.GetReason(template, of) == string(reason) })
 }
 
@@ -111,20 +100,12 @@ func holdsByConditions(template *infrav1.ElementalMachineTemplate) []infrav1.Upg
 	for _, of := range []struct {
 		condition string
 		status    metav1.ConditionStatus
-		// reasons are those that count; none: any does.
-		reasons []string
 	}{
-		{infrav1.OSVersionResolvedCondition, metav1.ConditionFalse, nil},
-		{infrav1.RolloutBlockedCondition, metav1.ConditionTrue, nil},
-		{infrav1.ReferenceRevertedCondition, metav1.ConditionTrue, nil},
-		{infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, []string{infrav1.ManagedByTopologyReason, infrav1.BlockedReason}},
+		{infrav1.OSVersionResolvedCondition, metav1.ConditionFalse},
+		{infrav1.RolloutBlockedCondition, metav1.ConditionTrue},
 	} {
 		says := conditions.Get(template, of.condition)
-		switch {
-		case says == nil || says.Status != of.status || says.ObservedGeneration != template.Generation:
-		case of.reasons != nil && !slices.Contains(of.reasons, says.Reason):
-		case says.Reason == infrav1.BlockedReason && len(found) > 0: // by what is said already
-		default:
+		if says != nil && says.Status == of.status && says.ObservedGeneration == template.Generation {
 			found = append(found, heldBecause(says.Reason, "", says.Message))
 		}
 	}
@@ -134,59 +115,10 @@ func holdsByConditions(template *infrav1.ElementalMachineTemplate) []infrav1.Upg
 // heldBecause is a hold for the reason of a condition.
 func heldBecause(reason, object, message string) infrav1.UpgradeHold {
 	hold := *infrav1.NewHold(infrav1.HoldReason(reason), object, message)
-	if reason == infrav1.WaitingForQuietPointReason || reason == infrav1.WaitingForMachineReason {
+	if reason == infrav1.WaitingForMachineReason {
 		hold.Who = infrav1.HoldByCluster
 	}
 	return hold
-}
-
-// waitOf is what an owner of a template waits for, by others, in the rollout of a clone.
-type waitOf struct {
-	template      types.UID
-	object, clone string
-}
-
-// heldOwners are what owners wait for, each reason once, that of the first owner. What others end is reported once it has lasted.
-func (r *Reconciler) heldOwners(seen *observation, former []infrav1.UpgradeHold, now time.Time) []infrav1.UpgradeHold {
-	found := tally{}
-	for _, why := range seen.waits {
-		hold := heldBecause(why.reason, why.object, why.message)
-		if why.byOthers {
-			hold.Who = infrav1.HoldByCluster
-		}
-		since := r.waited.Look(waitOf{seen.template.UID, why.object, why.clone}, why.reason, now).Since
-		if hold.Who != infrav1.HoldByCluster || now.Sub(since) >= silence {
-			found.add(hold)
-		}
-	}
-	for _, known := range former {
-		isKept := slices.ContainsFunc(seen.waits, func(why waiting) bool { return why.keeps(known) })
-		if isKept && !has(found.holds, known.Reason) {
-			found.add(known)
-		}
-	}
-	return found.counted()
-}
-
-// keeps reports whether an owner still waits for what it waited for before: it was not looked at, or is about to be changed again.
-func (w waiting) keeps(known infrav1.UpgradeHold) bool {
-	if w.unlooked {
-		return known.Object == w.object || strings.HasSuffix(known.Message, " more)")
-	}
-	isRetried := known.Reason == infrav1.ChangeRefusedReason || known.Reason == infrav1.BlockedReason
-	return isRetried && w.reason == infrav1.WaitingForQuietPointReason && known.Object == w.object
-}
-
-// clusters of the template's Machines, by name.
-func (o *observation) clusters() []string {
-	names := sets.New[string]()
-	for _, of := range o.owners {
-		names.Insert(of.ClusterName())
-	}
-	for _, machine := range slices.Concat(o.others.direct, o.others.notDirect) {
-		names.Insert(machine.Machine.Spec.ClusterName)
-	}
-	return sets.List(names)
 }
 
 // reportPaused says that a changed template is not rolled out while it is paused. What holds attempts that have begun stays as it was.
@@ -208,7 +140,7 @@ func reportPaused(template *infrav1.ElementalMachineTemplate, now time.Time) {
 		}
 	}
 	template.Status.Holds, template.Status.EstimatedCompletionTime = append([]infrav1.UpgradeHold{hold}, others...), nil
-	if updated := conditions.Get(template, infrav1.ReferencesUpdatedCondition); updated != nil && updated.ObservedGeneration != template.Generation {
+	if done != nil && done.ObservedGeneration != template.Generation {
 		condition.Unknown(template, infrav1.RolledOutCondition, clusterv1.PausedReason, "%s", hold.Message)
 	}
 }

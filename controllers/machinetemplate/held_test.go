@@ -9,11 +9,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
@@ -25,6 +23,8 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 	BeforeEach(func() {
 		allowInPlaceUpdates()
 		w = newWorld()
+		w.addOfPool(w.set, "m1", "t", imageA)
+		w.reconcile()
 	})
 
 	// attempt has an attempt for a template on a node, with holds.
@@ -64,11 +64,10 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = new(true) })
 		w.patch(imageB)
 		w.reconcileOnce()
-		Expect(messages()).To(Equal([]string{"WaitingForCluster: MachineDeployment md is paused, by itself or with Cluster c"}))
+		Expect(messages()).To(Equal([]string{"WaitingForCluster: Cluster c is paused"}))
 		held := w.template.Status.Holds[0]
 		Expect(held.Who).To(Equal(infrav1.HoldByUser))
-		Expect(held.Object).To(Equal("MachineDeployment/md"))
-		Expect(w.events.Events).To(Receive(And(HavePrefix("Warning"), ContainSubstring(infrav1.EventRolloutHeld))))
+		Expect(w.events.Events).To(Receive(And(HavePrefix("Warning"), ContainSubstring(infrav1.EventRolloutBlocked))))
 		w.reconcileOnce()
 		Expect(w.template.Status.Holds[0].Since).To(Equal(held.Since))
 		Expect(w.events.Events).NotTo(Receive())
@@ -79,17 +78,13 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 	})
 
 	It("is that its Cluster was paused half-way, once", func() {
-		behind := ownertest.ElementalMachine(w.namespace, "behind", "t", imageA)
-		behind.Labels = map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
-		plane.Create(ctx, behind)
 		w.patch(imageB)
 		w.reconcile()
-		Expect(w.refersTo()).NotTo(Equal("t"))
 		Expect(messages()).To(BeEmpty())
-		attempt("node-1", w.refersTo(), infrav1.HoldClusterPaused)
+		attempt("node-1", w.template.Status.CurrentClone, infrav1.HoldClusterPaused)
 		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = new(true) })
 		w.reconcileOnce()
-		Expect(messages()).To(Equal([]string{"WaitingForCluster: MachineDeployment md is paused, by itself or with Cluster c"}))
+		Expect(messages()).To(Equal([]string{"WaitingForCluster: Cluster c is paused"}))
 	})
 
 	It("is that it is paused itself", func() {
@@ -105,13 +100,13 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 		apiserver.Change(ctx, c, w.template, func() { delete(w.template.Annotations, clusterv1.PausedAnnotation) })
 		w.reconcile()
 		Expect(messages()).To(BeEmpty())
-		Expect(w.refersTo()).NotTo(Equal("t"))
+		Expect(w.attempts()).To(HaveLen(1))
 	})
 
 	It("is what holds the attempts for it and its clones, each reason once", func() {
 		w.patch(imageB)
 		w.reconcile()
-		clone := w.refersTo()
+		clone := w.template.Status.CurrentClone
 		answers := attempt("node-0", clone, infrav1.HoldHostNotReporting, infrav1.HoldClusterUnreachable)
 		apiserver.ChangeStatus(ctx, c, answers, func() {
 			for i := range answers.Status.Holds {
@@ -138,7 +133,7 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 	It("is how the last attempt has ended of a Machine that does not run its OS", func() {
 		w.patch(imageB)
 		w.reconcile()
-		clone := w.refersTo()
+		clone := w.template.Status.CurrentClone
 		bad := attempt("m", clone)
 		ended(bad, infrav1.UpgradeRolledBack, "ElementalHost host-m runs its former OS again")
 		gone := attempt("gone", clone)
@@ -153,23 +148,13 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 		Expect(messages()).To(BeEmpty())
 	})
 
-	It("is what owners wait for, each reason once, and stays where an owner is not looked at", func() {
-		other := ownertest.MachineDeployment(w.namespace, "md-2", "c", "t", 1)
-		apiserver.Change(ctx, c, w.md, func() { w.md.Annotations = map[string]string{clusterv1.PausedAnnotation: "by a user"} })
-		other.Annotations = map[string]string{clusterv1.PausedAnnotation: "by a user"}
-		plane.Create(ctx, other)
-		w.patch(imageB)
-		w.reconcileOnce()
-		Expect(messages()).To(Equal([]string{"WaitingForCluster: MachineDeployment md is paused, by itself or with Cluster c (and 1 more)"}))
-	})
-
 	It("is said with what could not be read, which is kept as it was", func() {
-		apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil })
+		w.optOut()
 		attempt("node-1", "t", infrav1.HoldPreflightFailed)
 		w.patch(imageB)
 		w.reconcileOnce()
 		Expect(w.template.Status.Holds).To(HaveExactElements(
-			HaveField("Reason", BeEquivalentTo(infrav1.UnsupportedStrategyReason)), HaveField("Reason", infrav1.HoldPreflightFailed)))
+			HaveField("Reason", BeEquivalentTo(infrav1.NamespaceNotOptedInReason)), HaveField("Reason", infrav1.HoldPreflightFailed)))
 		Expect(w.events.Events).To(HaveLen(2), "that of the condition, and that of the hold")
 		healthy := w.reconciler.Client
 		w.reconciler.Client = unreadable{Client: healthy, kind: &infrav1.ElementalHostUpgrade{}}
@@ -181,7 +166,7 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 	It("is a slot that an attempt for another template does not give back", func() {
 		w.patch(imageB)
 		w.reconcile()
-		attempt("node-1", w.refersTo(), infrav1.HoldNoSlot)
+		attempt("node-1", w.template.Status.CurrentClone, infrav1.HoldNoSlot)
 		stuck := attempt("node-2", "another", infrav1.HoldStepOverdue)
 		w.reconcile()
 		Expect(messages()).To(BeEmpty(), "it has no slot")
@@ -193,7 +178,7 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 	It("is a host that has left its OS", func() {
 		w.patch(imageB)
 		w.reconcile()
-		left := ownertest.ElementalMachine(w.namespace, "left", w.refersTo(), imageB)
+		left := ownertest.ElementalMachine(w.namespace, "left", "t", imageB)
 		left.Labels = map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
 		plane.Create(ctx, left)
 		apiserver.ChangeStatus(ctx, c, left, func() {
@@ -203,79 +188,42 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 		Expect(messages()).To(Equal([]string{"OSDrifted: ElementalMachine left: runs another"}))
 	})
 
-	It("is that no upgrade begins, once that has lasted", func() {
+	It("is that Cluster API updates no Machine to it, once that has lasted", func() {
 		now := clocktesting.NewFakePassiveClock(time.Now())
 		w.reconciler.Owners.Clock = now
-		behind := ownertest.ElementalMachine(w.namespace, "behind", "t", imageA)
-		behind.Labels = map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
-		plane.Create(ctx, behind)
-		w.patch(imageB)
-		w.reconcile()
+		w.template = ownertest.Template(w.namespace, "next", imageB)
+		plane.Create(ctx, w.template)
+		apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = "next" })
 		w.reconcile()
 		Expect(messages()).To(BeEmpty())
 		now.SetTime(now.Now().Add(5 * time.Minute))
 		w.reconcile()
 		Expect(messages()).To(HaveExactElements(HavePrefix("MachinesNotUpToDate: MachineDeployment md: no upgrade of a Machine has started for 5 minutes")))
 		Expect(w.template.Status.Holds[0].Who).To(Equal(infrav1.HoldByCluster))
-		attempt("behind", w.refersTo())
+		attempt("m1", "next")
 		w.reconcile()
-		Expect(messages()).To(BeEmpty())
-	})
-
-	It("stays the same from one try of a change that is refused to the next", func() {
-		config := rest.CopyConfig(plane.Config)
-		config.Impersonate = rest.ImpersonationConfig{UserName: "stranger"}
-		stranger, err := client.New(config, client.Options{Scheme: plane.Scheme})
-		Expect(err).NotTo(HaveOccurred())
-		w.reconciler.Owners.Client = writesBy{Client: c, writer: stranger}
-		w.patch(imageB)
-		w.reconcile()
-		Expect(messages()).To(HaveExactElements(HavePrefix("ChangeRefused: MachineDeployment md: the change was refused: ")))
-		since := w.template.Status.Holds[0].Since
-		apiserver.ChangeStatus(ctx, c, w.md, func() { w.md.Status.ObservedGeneration = 0 })
-		w.reconcileOnce()
-		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
-		Expect(w.template.Status.Holds).To(HaveExactElements(And(HaveField("Reason", BeEquivalentTo(infrav1.ChangeRefusedReason)), HaveField("Since", since))))
-	})
-
-	It("is not what has lasted for a moment, where others end it", func() {
-		now := clocktesting.NewFakePassiveClock(time.Now())
-		w.reconciler.Owners.Clock = now
-		apiserver.ChangeStatus(ctx, c, w.md, func() { w.md.Status.ObservedGeneration = 0 })
-		w.patch(imageB)
-		w.reconcileOnce()
-		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
-		Expect(messages()).To(BeEmpty())
-		now.SetTime(now.Now().Add(time.Minute))
-		w.reconcileOnce()
-		Expect(messages()).To(HaveExactElements(HavePrefix("WaitingForQuietPoint: MachineDeployment md: ")))
-		w.atRest()
-		w.reconcile()
-		Expect(messages()).To(BeEmpty())
-
-		By("the next rollout, which waits for a moment, too")
-		now.SetTime(now.Now().Add(time.Hour))
-		apiserver.ChangeStatus(ctx, c, w.md, func() { w.md.Status.ObservedGeneration = 0 })
-		w.patch(imageC)
-		w.reconcileOnce()
-		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.WaitingForQuietPointReason)
 		Expect(messages()).To(BeEmpty())
 	})
 
 	It("has an estimate by how long upgrades took, unless something is in the way", func() {
 		now := clocktesting.NewFakePassiveClock(time.Now())
 		w.reconciler.Owners.Clock = now
+		w.addOfPool(w.set, "m2", "t", imageA)
+		w.addOfPool(w.set, "m3", "t", imageA)
+		w.reconcile()
 		w.patch(imageB)
 		w.reconcile()
-		for _, name := range []string{"one", "two", "three"} {
-			machine := ownertest.ElementalMachine(w.namespace, name, "t", imageA)
-			machine.Labels = map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
-			plane.Create(ctx, machine)
-		}
-		w.reconcile()
 		Expect(w.template.Status.EstimatedCompletionTime).To(BeNil(), "none was upgraded yet")
-		past := attempt("one", "t")
-		end := metav1.Now()
+		of := func(machine string) *infrav1.ElementalHostUpgrade {
+			for _, attempt := range w.attempts() {
+				if attempt.Spec.MachineName == machine {
+					return &attempt
+				}
+			}
+			Fail("no attempt on " + machine)
+			return nil
+		}
+		past, end := of("m1"), metav1.Now()
 		apiserver.ChangeStatus(ctx, c, past, func() {
 			began := metav1.NewTime(end.Add(-4 * time.Minute))
 			past.Status.Phase, past.Status.StartedAt, past.Status.FinishedAt = infrav1.UpgradeSucceeded, &began, &end
@@ -283,20 +231,21 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 				past.Status.Steps = append(past.Status.Steps, infrav1.UpgradeStepStatus{Name: step, StartedAt: began, FinishedAt: &end})
 			}
 		})
+		w.runs("m1", imageB)
 		w.reconcile()
 		first := w.template.Status.EstimatedCompletionTime
 		Expect(first.Time).To(BeTemporally("~", now.Now().Add(4*time.Minute), 2*time.Second), "7 at a time")
 		now.SetTime(now.Now().Add(3 * time.Minute))
-		waiting := attempt("two", w.refersTo())
 		w.reconcile()
 		Expect(w.template.Status.EstimatedCompletionTime).To(Equal(first))
 		now.SetTime(now.Now().Add(3 * time.Minute))
 		w.reconcile()
 		Expect(w.template.Status.EstimatedCompletionTime.Time).To(BeTemporally("~", now.Now().Add(4*time.Minute), 2*time.Second))
+		waiting := of("m2")
 		apiserver.ChangeStatus(ctx, c, waiting, func() {
 			hold := infrav1.NewHold(infrav1.HoldPreflightFailed, "Node/two", "is wrong")
 			hold.Since = metav1.Now()
-			waiting.Status.Holds = []infrav1.UpgradeHold{*hold}
+			waiting.Status.Phase, waiting.Status.Holds = infrav1.UpgradeProgressing, []infrav1.UpgradeHold{*hold}
 		})
 		w.reconcile()
 		Expect(w.template.Status.EstimatedCompletionTime).To(BeNil())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,23 +32,28 @@ var lasting = []infrav1.HoldReason{infrav1.HoldClusterUnreachable, infrav1.HoldN
 // byOtherNodes are the reasons of attempts' holds that other nodes of the Cluster end.
 var byOtherNodes = []infrav1.HoldReason{infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldNotInStage}
 
-// idle are the owners that were pointed to the OS and whose Machines are not brought to it although no attempt is at work in their Cluster.
+// atWork is the key of since when no attempt is at work for an owner.
+type atWork struct {
+	template types.UID
+	owner    string
+}
+
+// idle are the owners whose Machines Cluster API does not bring to the template, although no attempt is at work in their Cluster.
 func (r *Reconciler) idle(ctx context.Context, seen *observation, now time.Time) ([]infrav1.UpgradeHold, error) {
 	found := tally{}
-	for _, candidate := range seen.under {
-		unfinished, err := r.viewOf(seen, candidate).Unfinished(ctx)
+	for _, of := range seen.rotating {
+		unfinished, err := r.viewOf(seen, of.ClusterName()).Unfinished(ctx)
 		if err != nil {
 			return nil, err
 		}
-		object := objectOf(candidate)
-		since := r.waited.Look(waitOf{seen.template.UID, object + " at work", candidate.clone}, len(unfinished) > 0, now).Since
+		since := r.worked.Look(atWork{seen.template.UID, owner.Describe(of)}, len(unfinished) > 0, now).Since
 		if len(unfinished) > 0 || now.Sub(since) < idleness {
 			continue
 		}
-		hold := heldBecause(infrav1.MachinesNotUpToDateReason, object,
-			owner.Describe(candidate)+": no upgrade of a Machine has started for 5 minutes: see the conditions of it and of its Machines")
+		hold := heldBecause(infrav1.MachinesNotUpToDateReason, strings.Replace(owner.Describe(of), " ", "/", 1),
+			owner.Describe(of)+": no upgrade of a Machine has started for 5 minutes: see the conditions of it and of its Machines")
 		hold.Who = infrav1.HoldByCluster
-		if verdict, err := capiworkaround.Judge(ctx, r.Owners, candidate.Owner); err == nil && verdict.NotQuiet != "" {
+		if verdict, err := capiworkaround.Judge(ctx, r.Owners, of); err == nil && verdict.NotQuiet != "" {
 			hold.Message += ": " + verdict.NotQuiet
 		}
 		found.add(hold)
@@ -112,7 +118,7 @@ func (r *Reconciler) heldAttempts(ctx context.Context, seen *observation, cluste
 
 // drifted are the hosts of a Cluster that run another OS than they were brought to by the template or a clone.
 func (r *Reconciler) drifted(ctx context.Context, seen *observation, cluster string) ([]infrav1.UpgradeHold, error) {
-	view := r.viewNamed(seen, cluster)
+	view := r.viewOf(seen, cluster)
 	machines, err := view.ElementalMachines(ctx)
 	found := tally{}
 	for i := range machines {
@@ -135,15 +141,15 @@ func (r *Reconciler) drifted(ctx context.Context, seen *observation, cluster str
 }
 
 // isCurrent reports whether an attempt says something of the rollout: it has not ended, or it is the last one of a Machine that does not run its OS. How
-// those end that no reference rolls out is reported with their owners.
+// an attempt for a patched template has ended, condition RolloutBlocked says.
 func (r *Reconciler) isCurrent(ctx context.Context, seen *observation, attempt *infrav1.ElementalHostUpgrade) (bool, error) {
 	if !attempt.PhaseNow().IsEnd() {
 		return true, nil
 	}
-	if owner.WithoutReference(attempt.Spec.Driver) {
+	if attempt.Spec.Driver != infrav1.DriverClusterAPI {
 		return false, nil
 	}
-	view := r.viewNamed(seen, attempt.Spec.ClusterName)
+	view := r.viewOf(seen, attempt.Spec.ClusterName)
 	machine, err := view.ElementalMachine(ctx, attempt.Spec.ElementalMachineName)
 	if err != nil || machine == nil || !machine.DeletionTimestamp.IsZero() || clusterview.RunsItsOS(machine) {
 		return false, err
@@ -157,8 +163,8 @@ func summedUp(held []infrav1.ElementalHostUpgrade, now time.Time) []infrav1.Upgr
 	found := tally{}
 	for i := range held {
 		for _, hold := range toEnd(&held[i], now) {
-			if node := "Node " + nodeOf(&held[i]); !strings.HasPrefix(hold.Message, node) {
-				hold.Message = node + ": " + hold.Message
+			if node := nodeOf(&held[i]); !strings.HasPrefix(hold.Message, "Node "+node) && !strings.HasPrefix(hold.Message, "Node/"+node+":") {
+				hold.Message = "Node " + node + ": " + hold.Message
 			}
 			if first := found.add(hold); hold.Since.Before(&first.Since) {
 				first.Since = hold.Since

@@ -4,7 +4,6 @@
 package machinetemplate_test
 
 import (
-	"context"
 	"maps"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -16,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -52,11 +51,10 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 	var w *world
 	BeforeEach(func() {
 		w = newWorld()
-		w.setDriver(infrav1.DriverDirect)
 		w.addOfPool(w.set, "m1", "t", imageA)
 		w.addOfPool(w.set, "m2", "t", imageA)
 		w.addOfPool(w.set, "m3", "t", imageA)
-		w.reconcileTemplate()
+		w.reconcile()
 	})
 
 	ofOwners := func() []any {
@@ -77,16 +75,16 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 		Expect(apiserver.Get(ctx, c, w.template).Status.Owners).To(Equal([]infrav1.TemplateOwner{{Owner: "MachineDeployment md", Driver: infrav1.DriverDirect}}))
 
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.attempts()).To(ConsistOf(
 			And(HaveField("Spec.MachineName", "m1"), HaveField("Spec.Driver", infrav1.DriverDirect), HaveField("Spec.ImageURI", imageB)),
 			HaveField("Spec.MachineName", "m2")))
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
 		w.succeed(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.attempts()).To(HaveLen(3))
 		w.succeed(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		for _, name := range []string{"m1", "m2", "m3"} {
 			Expect(w.noted(name)).To(Equal([]string{"t", hashOf(imageB)}))
 		}
@@ -94,76 +92,32 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 		Expect(ofOwners()).To(Equal(before))
 	})
 
-	It("starts nothing by the choice of the driver, and does not forget a change that nothing has rolled out", func() {
-		Expect(w.attempts()).To(BeEmpty())
-		w.setDriver(infrav1.DriverClusterAPI)
-		w.reconcileTemplate()
-		Expect(w.noted("m1")[0]).To(BeEmpty(), "it is left to Cluster API")
+	It("rolls out a change that was made after a Machine was noted, however late it is looked at", func() {
 		w.patch(imageB)
-		w.reconcileTemplate()
-		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.ExtensionNotReadyReason)
-		w.setDriver(infrav1.DriverDirect)
-		w.reconcileTemplate()
-		Expect(w.attempts()).To(HaveLen(3))
+		w.addOfPool(w.set, "late", "t", imageA)
+		late := w.elemental("late")
+		apiserver.Change(ctx, c, late, func() { // as the controller of ElementalMachines notes what it was made with
+			late.Annotations[infrav1.DirectTemplateAnnotation], late.Annotations[infrav1.DirectOSAnnotation] = "t", hashOf(imageA)
+		})
+		w.addOfPool(w.set, "first-seen", "t", imageA)
+		w.reconcile()
+		Expect(w.attempts()).To(ContainElement(HaveField("Spec.MachineName", "late")))
+		Expect(w.attempts()).NotTo(ContainElement(HaveField("Spec.MachineName", "first-seen")))
 	})
 
-	It("rolls out a change that was not, to Machines that it has never looked at", func() {
-		w = newWorld()
-		w.addOfPool(w.set, "n1", "t", imageA)
-		w.reconcileTemplate()
-		w.patch(imageB)
-		w.reconcileTemplate()
-		Expect(w.noted("n1")).To(Equal([]string{"", ""}), "Cluster API rolls it out, in whose way something is")
-		w.setDriver(infrav1.DriverDirect)
-		w.reconcileTemplate()
-		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("n1"))
-	})
-
-	It("leaves a rollout to Cluster API that has begun, and goes on with the next", func() {
-		allowInPlaceUpdates()
-		apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Replicas = ptr.To[int32](3) })
-		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Replicas = ptr.To[int32](3) })
-		ownertest.Observe(ctx, c, w.md, 3)
-		ownertest.Observe(ctx, c, w.set, 3)
-		w.setDriver(infrav1.DriverClusterAPI)
+	It("leaves a Machine without a host to be noted with what it was made with", func() {
+		w.addOfPool(w.set, "new", "t", imageA)
+		made := w.elemental("new")
+		apiserver.Change(ctx, c, made, func() { made.Spec.HostRef = nil })
 		w.reconcile()
-		w.patch(imageB)
-		w.reconcile()
-		clone := w.refersTo()
-		Expect(clone).NotTo(Equal("t"))
-		w.setDriver(infrav1.DriverDirect)
-		w.reconcileTemplate()
-		Expect(w.attempts()).To(BeEmpty())
-		Expect(w.template.Status.Owners).To(ContainElement(HaveField("Driver", infrav1.DriverClusterAPI)))
-
-		By("Cluster API moves the Machines")
-		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = clone })
-		for _, name := range []string{"m1", "m2", "m3"} {
-			elemental := w.elemental(name)
-			apiserver.Change(ctx, c, elemental, func() {
-				elemental.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = clone
-				elemental.Spec.OSVersionManagement = ownertest.OS(imageB)
-			})
-			w.runs(name, imageB)
-		}
-		m := w.elemental("m")
-		Expect(c.Delete(ctx, m)).To(Succeed())
-		w.reconcileTemplate()
-		Expect(w.template.Status.Owners).To(Equal([]infrav1.TemplateOwner{{Owner: "MachineDeployment md", Driver: infrav1.DriverDirect}}))
-		Expect(w.attempts()).To(BeEmpty())
-		Expect(w.noted("m1")).To(Equal([]string{"t", hashOf(imageB)}))
-
-		w.patch(imageC)
-		w.reconcileTemplate()
-		Expect(w.attempts()).To(HaveLen(3))
-		Expect(w.refersTo()).To(Equal(clone))
+		Expect(w.noted("new")).To(Equal([]string{"", ""}))
 	})
 
 	It("takes a Machine over that its owner has brought to another template, once its host runs that", func() {
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		w.succeed(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		made := len(w.attempts())
 		next := ownertest.Template(w.namespace, "next", imageC)
 		plane.Create(ctx, next)
@@ -174,20 +128,56 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 			elemental.Spec.OSVersionManagement = ownertest.OS(imageC)
 		})
 		w.template = next
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.noted("m1")).To(Equal([]string{"t", hashOf(imageB)}), "all marks of the update may be lost, and are restored")
 
+		By("an attempt of Cluster API's hook that has fallen back, after its host had booted the OS")
 		elemental = w.elemental("m1")
 		apiserver.Change(ctx, c, elemental, func() { elemental.Annotations[infrav1.OSReachedAnnotation] = hashOf(imageC) })
-		w.reconcileTemplate()
+		attempt := w.attempts()[0].DeepCopy()
+		attempt.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: rollout.UpgradeName("m1", "next", hashOf(imageC))}
+		attempt.Spec.Driver, attempt.Spec.MachineName, attempt.Spec.ElementalMachineName = infrav1.DriverClusterAPI, "m1", "m1"
+		plane.Create(ctx, attempt)
+		w.end(attempt, infrav1.UpgradeRolledBack)
+		w.reconcile()
+		Expect(w.noted("m1")).To(Equal([]string{"t", hashOf(imageB)}))
+
+		w.end(attempt, infrav1.UpgradeSucceeded)
+		w.reconcile()
 		Expect(w.noted("m1")).To(Equal([]string{"next", hashOf(imageC)}))
-		Expect(w.attempts()).To(HaveLen(made))
+		Expect(w.attempts()).To(HaveLen(made + 1))
+	})
+
+	It("takes a Machine over that its owner has brought to another template with the same OS, and starts nothing", func() {
+		next := ownertest.Template(w.namespace, "next", imageA)
+		plane.Create(ctx, next)
+		elemental := w.elemental("m1")
+		apiserver.Change(ctx, c, elemental, func() {
+			elemental.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "next"
+			elemental.Annotations[infrav1.OSReachedAnnotation] = hashOf(imageA)
+		})
+		w.template = next
+		w.reconcile()
+		Expect(w.noted("m1")).To(Equal([]string{"next", hashOf(imageA)}))
+		Expect(w.clones()).To(BeEmpty())
+		Expect(w.attempts()).To(BeEmpty())
+	})
+
+	It("rolls out the first image of a template that had none", func() {
+		apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = nil })
+		w.addOfPool(w.set, "without", "t", imageA)
+		w.reconcile()
+		Expect(w.noted("without")).To(Equal([]string{"t", ""}))
+		Expect(w.attempts()).To(BeEmpty())
+		w.patch(imageB)
+		w.reconcile()
+		Expect(w.attempts()).To(HaveLen(4))
 	})
 
 	It("brings a Machine that is made during a rollout to nothing that it has already", func() {
 		w.patch(imageB)
 		w.addOfPool(w.set, "new", "t", imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.noted("new")).To(Equal([]string{"t", hashOf(imageB)}))
 		Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "m1"), HaveField("Spec.MachineName", "m2"), HaveField("Spec.MachineName", "m3")))
 	})
@@ -195,22 +185,22 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 	It("does not start while its owner rolls out another change", func() {
 		apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Template.Spec.Version = "v1.99.0" })
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.attempts()).To(BeEmpty())
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.WaitingForMachineReason)
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("MachineDeployment md rolls out another change"))
 		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Template.Spec.Version = "v1.99.0" })
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.attempts()).To(HaveLen(3))
 	})
 
 	It("stops after a bad end", func() {
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		bad := w.attempts()[0]
 		w.end(&bad, infrav1.UpgradeRolledBack)
 		w.addOfPool(w.set, "m4", "t", imageA)
-		w.reconcileTemplate()
+		w.reconcile()
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.AttemptNotSucceededReason)
 		Expect(w.attempts()).To(HaveLen(3))
 	})
@@ -222,144 +212,64 @@ var _ = It("Driver Direct upgrades the Machines of a MachineSet without a Machin
 	w.set.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "own", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}
 	plane.Create(ctx, w.set)
 	w.addOfPool(w.set, "s1", "t", imageA)
-	w.reconcileTemplate()
+	w.reconcile()
 	w.patch(imageB)
-	w.reconcileTemplate()
+	w.reconcile()
 	Expect(w.onlyAttempt().Spec).To(And(HaveField("MachineName", "s1"), HaveField("Driver", infrav1.DriverDirect)))
 	Expect(c.Get(ctx, client.ObjectKeyFromObject(w.set), w.set)).To(Succeed())
 	Expect(w.set.Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t"))
 })
 
-var _ = Describe("Driver Direct and Cluster API take turns with a MachineDeployment", func() {
+var _ = Describe("Driver Direct, for Machines of several owners", func() {
 	var w *world
 	BeforeEach(func() {
 		w = newWorld()
-		w.setDriver(infrav1.DriverDirect)
 		w.addOfPool(w.set, "m1", "t", imageA)
 		w.addOfPool(w.set, "m2", "t", imageA)
 		cluster := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
 		apiserver.Change(ctx, c, cluster, func() { cluster.Spec.NodeUpgradeOption.MaxConcurrent = 1 })
-		w.reconcileTemplate()
-	})
-	// blocked is what keeps Cluster API from rolling the template out: there is no extension.
-	blocked := func() {
-		GinkgoHelper()
-		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.ExtensionNotReadyReason)
-	}
-
-	It("and a template that is patched back is to be rolled out to what has the other content", func() {
-		w.patch(imageB)
-		w.reconcileTemplate()
-		w.succeed(imageB)
-		w.setDriver(infrav1.DriverClusterAPI)
-		w.reconcileTemplate()
-		blocked()
-		w.patch(imageA)
-		w.reconcileTemplate()
-		blocked()
+		w.reconcile()
 	})
 
-	It("and what the first has noted says nothing of what the other has rolled out", func() {
-		w.patch(imageB)
-		w.reconcileTemplate()
-		w.succeed(imageB)
-		w.reconcileTemplate()
-		w.succeed(imageB)
-		w.reconcileTemplate()
-		made := len(w.attempts())
-		w.setDriver(infrav1.DriverClusterAPI)
-		w.patch(imageC)
-		w.reconcileTemplate()
-		clone := ownertest.Template(w.namespace, "t-clone", imageC)
-		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "t"}
-		plane.Create(ctx, clone)
-		for _, name := range []string{"m1", "m2"} { // as Cluster API, and then the machine controller
-			elemental := w.elemental(name)
-			apiserver.Change(ctx, c, elemental, func() {
-				elemental.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = clone.Name
-				elemental.Spec.OSVersionManagement = ownertest.OS(imageC)
-				host := ownertest.Host(elemental)
-				host.Status.OS = infrav1.HostOS{ImageURI: imageC, BootMode: "active"}
-				capiworkaround.RecordReached(elemental, host)
-			})
-			Expect(w.noted(name)).To(Equal([]string{"", ""}))
-			w.runs(name, imageC)
-		}
-		apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = clone.Name })
-		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = clone.Name })
-		w.patch(imageB)
-		w.setDriver(infrav1.DriverDirect)
-		w.reconcileTemplate()
-		Expect(w.attempts()).To(HaveLen(made+1), "the former OS is rolled out again")
-	})
-
-	It("and the content counts as rolled out once all Machines are noted, although one cannot be at first", func() {
-		w = newWorld()
-		w.addOfPool(w.set, "n1", "t", imageA)
-		w.addOfPool(w.set, "n2", "t", imageA)
-		w.patch(imageB)
-		w.setDriver(infrav1.DriverDirect)
-		healthy := w.reconciler.Client
-		w.reconciler.Client = refusesToNote{healthy, "n2"}
-		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
-		Expect(err).To(MatchError(errRefused))
-		w.reconciler.Client = healthy
-		w.reconcileTemplate()
-		Expect(w.noted("n2")).To(Equal([]string{w.clones()[0].Name, hashOf(imageB)}))
-	})
-
-	It("and goes on with the others while a Machine waits, of a MachineDeployment that is paused, too", func() {
+	It("goes on with the others while a Machine waits, of a MachineDeployment that is paused, too", func() {
 		other := ownertest.MachineDeployment(w.namespace, "another", "c", "t", 1)
 		plane.Create(ctx, other)
 		apiserver.Change(ctx, c, other, func() { other.Spec.Paused = ptr.To(true) })
 		set := ownertest.MachineSet(other, "another", "t", 1)
 		plane.Create(ctx, set)
 		w.addOfPool(set, "a1", "t", imageA)
-		w.reconcileTemplate()
+		w.reconcile()
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("m1"))
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("Machine a1 is not upgraded: MachineDeployment another is paused: unset its spec.paused"))
 	})
 
-	It("and nothing is started for a Machine whose MachineSet refers to another template by now", func() {
+	It("starts nothing for a Machine whose MachineSet refers to another template by now", func() {
 		next := ownertest.Template(w.namespace, "next", imageC)
 		plane.Create(ctx, next)
 		own := w.set.DeepCopy()
 		own.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "own", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}
 		plane.Create(ctx, own)
 		w.addOfPool(own, "a1", "t", imageA)
-		w.reconcileTemplate()
+		w.reconcile()
 		apiserver.Change(ctx, c, own, func() { own.Spec.Template.Spec.InfrastructureRef.Name = "next" })
 		w.patch(imageB)
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("m1"))
 		Expect(w.elemental("a1").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("its owner wants the OS of ElementalMachineTemplate next"))
 	})
 
-	It("and a Machine of a MachineSet of its own that a former version has noted is not upgraded by that", func() {
+	It("starts nothing for a Machine on which a former version has noted a part", func() {
 		own := w.set.DeepCopy()
 		own.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "own", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}
 		plane.Create(ctx, own)
 		w.addOfPool(own, "a1", "t", imageA)
 		elemental := w.elemental("a1")
 		apiserver.Change(ctx, c, elemental, func() { elemental.Annotations[infrav1.DirectOSAnnotation] = hashOf(imageC) })
-		w.reconcileTemplate()
+		w.reconcile()
 		Expect(w.noted("a1")).To(Equal([]string{"t", hashOf(imageA)}))
 		Expect(w.attempts()).To(BeEmpty())
 	})
 })
-
-// refusesToNote cannot write an ElementalMachine.
-type refusesToNote struct {
-	client.Client
-	name string
-}
-
-func (r refusesToNote) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	if _, isMachine := object.(*infrav1.ElementalMachine); isMachine && object.GetName() == r.name {
-		return errRefused
-	}
-	return r.Client.Patch(ctx, object, patch, options...)
-}

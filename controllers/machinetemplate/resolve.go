@@ -84,5 +84,5 @@ func (r *Reconciler) reportUnresolved(template *infrav1.ElementalMachineTemplate
 		r.Recorder.Eventf(template, nil, corev1.EventTypeWarning, infrav1.EventRolloutBlocked, resolveAction, "%s", shortened(problem.Message))
 	}
 	condition.False(template, infrav1.OSVersionResolvedCondition, problem.Reason, "%s", problem.Message)
-	condition.False(template, infrav1.ReferencesUpdatedCondition, infrav1.BlockedReason, "Nothing is rolled out before the ManagedOSVersion is known")
+	condition.False(template, infrav1.RolledOutCondition, infrav1.BlockedReason, "Nothing is rolled out before the ManagedOSVersion is known")
 }

@@ -27,8 +27,9 @@ func managed(name string) infrav1.OSVersionManagement {
 var _ = Describe("A template with a ManagedOSVersion", func() {
 	var w *world
 	BeforeEach(func() {
-		allowInPlaceUpdates()
 		w = newWorld()
+		w.addOfPool(w.set, "m1", "t", imageA)
+		w.reconcile()
 	})
 
 	ask := func(name string) {
@@ -55,25 +56,23 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 		w.haveCondition(infrav1.OSVersionResolvedCondition, metav1.ConditionTrue, clusterv1.ReadyReason)
 		Expect(w.message(infrav1.OSVersionResolvedCondition)).To(Equal("ManagedOSVersion v2 is " + imageB))
 		clone := w.clones()[0]
-		Expect(w.refersTo()).To(Equal(clone.Name))
+		Expect(w.template.Status.CurrentClone).To(Equal(clone.Name))
 		Expect(clone.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey].Raw).To(MatchJSON(
 			fmt.Sprintf(`{"managedOSVersionName":"v2","resolvedFrom":"v2","imageUri":%q}`, imageB)))
-		w.reconcile()
-		w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionTrue, infrav1.ReferencesUpdatedReason)
+		Expect(w.onlyAttempt().Spec.ImageURI).To(Equal(imageB))
 
 		By("staying there when the version is changed under its name")
 		Expect(unstructured.SetNestedField(version.Object, imageC, "spec", "metadata", "upgradeImage")).To(Succeed())
 		Expect(c.Update(ctx, version)).To(Succeed())
 		w.reconcile()
 		Expect(w.clones()).To(HaveLen(1))
-		Expect(w.refersTo()).To(Equal(clone.Name))
+		Expect(w.template.Status.CurrentClone).To(Equal(clone.Name))
 
 		By("until it is told to look again, which is another rollout, under another name")
 		apiserver.Change(ctx, c, w.template, func() { delete(w.template.Annotations, infrav1.ResolvedOSVersionAnnotation) })
-		w.atRest()
 		w.reconcile()
-		Expect(w.refersTo()).NotTo(Equal(clone.Name))
-		Expect(images()).To(ConsistOf(imageB, imageC))
+		Expect(w.template.Status.CurrentClone).NotTo(Equal(clone.Name))
+		Expect(images()).To(ConsistOf(imageC))
 	})
 
 	DescribeTable("is not rolled out before the version is known",
@@ -82,9 +81,9 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 			ask("v2")
 			Expect(w.reconcile().RequeueAfter).To(Equal(managedos.Retry))
 			w.haveCondition(infrav1.OSVersionResolvedCondition, metav1.ConditionFalse, reason)
-			w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.BlockedReason)
+			w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.BlockedReason)
 			Expect(w.clones()).To(BeEmpty())
-			Expect(w.refersTo()).To(Equal("t"))
+			Expect(w.attempts()).To(BeEmpty())
 			Expect(w.events.Events).To(Receive(ContainSubstring("ManagedOSVersion v2")))
 			w.reconcile()
 			Expect(w.events.Events).NotTo(Receive(ContainSubstring("ManagedOSVersion v2")), "it is told once")

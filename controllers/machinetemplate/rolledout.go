@@ -4,74 +4,46 @@
 package machinetemplate
 
 import (
-	"context"
 	"maps"
 	"slices"
+	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
-// countMachines counts the Machines of the template's owners, and those of them that run its OS. A Machine of an owner that does
-// not refer to the template's content yet does not.
-func (r *Reconciler) countMachines(ctx context.Context, seen *observation) error {
-	var upToDate, all int32
-	seen.left = map[string]left{}
-	for _, candidate := range seen.owners {
-		running, made, err := r.viewOf(seen, candidate).UpToDate(ctx, candidate)
-		if err != nil {
-			return err
-		}
-		if candidate.position != current {
-			running = 0
-		}
-		all, upToDate = all+made, upToDate+running
-		of := seen.left[candidate.ClusterName()]
-		of.add(int(made-running), owner.IsControlPlane(candidate))
-		seen.left[candidate.ClusterName()] = of
+// reportRolledOut says how many of the Machines run the OS of the template, whose they are, and which clones they are brought to.
+func reportRolledOut(seen *observation) {
+	status := &seen.template.Status
+	status.Machines, status.UpToDateMachines = &seen.all, &seen.upToDate
+	status.Owners, status.CurrentClone = reportedOwners(seen), strings.Join(usedClones(seen), ",")
+	if seen.upToDate < seen.all {
+		condition.False(seen.template, infrav1.RolledOutCondition, infrav1.MachinesNotUpToDateReason, "%d of %d Machines run this OS", seen.upToDate, seen.all)
+		return
 	}
-	for cluster, count := range seen.others.left {
-		of := seen.left[cluster]
-		of.plus(count)
-		seen.left[cluster] = of
-	}
-	all, upToDate = all+seen.others.all, upToDate+seen.others.upToDate
-	seen.template.Status.Owners = reportedOwners(seen)
-	seen.template.Status.Machines, seen.template.Status.UpToDateMachines = &all, &upToDate
-	return nil
+	condition.TrueBecause(seen.template, infrav1.RolledOutCondition, infrav1.RolledOutReason, "")
 }
 
-// viewOf the Cluster of an owner.
-func (r *Reconciler) viewOf(seen *observation, of owner.Owner) *clusterview.View {
-	return r.viewNamed(seen, of.ClusterName())
+// reportUnobserved says that nothing is known of a template that was changed, whose Machines could not be looked at since. True would say of the change
+// that it is rolled out.
+func reportUnobserved(template *infrav1.ElementalMachineTemplate) {
+	if known := conditions.Get(template, infrav1.RolledOutCondition); known != nil && known.ObservedGeneration != template.Generation {
+		condition.Unknown(template, infrav1.RolledOutCondition, infrav1.NotObservedReason,
+			"The Machines have not been looked at since the template was changed; the manager's log says why")
+	}
 }
 
-// viewNamed is the view of a Cluster. Its machines, of which there may be thousands, are listed once in a reconcile.
-func (r *Reconciler) viewNamed(seen *observation, name string) *clusterview.View {
-	if seen.views == nil {
-		seen.views = map[string]*clusterview.View{}
-	}
-	if seen.views[name] == nil {
-		seen.views[name] = clusterview.New(r.Client, client.ObjectKey{Namespace: seen.template.Namespace, Name: name})
-	}
-	return seen.views[name]
-}
-
-// reportedOwners of the template's Machines, by name, with what upgrades their hosts.
+// reportedOwners of the Machines, by name, with what upgrades their hosts.
 func reportedOwners(seen *observation) []infrav1.TemplateOwner {
 	const most = 256 // as in the API
-	drivers := maps.Clone(seen.others.drivers)
-	for _, candidate := range seen.owners {
-		drivers[owner.Describe(candidate)] = infrav1.DriverClusterAPI
+	drivers := map[string]infrav1.UpgradeDriver{}
+	for _, machine := range seen.machines {
+		drivers[machine.Owner] = machine.Driver
 	}
 	found := make([]infrav1.TemplateOwner, 0, len(drivers))
 	for _, name := range slices.Sorted(maps.Keys(drivers)) {
@@ -80,27 +52,15 @@ func reportedOwners(seen *observation) []infrav1.TemplateOwner {
 	return found[:min(most, len(found))]
 }
 
-// reportRolledOut sums up what the other conditions and the Machines say. Clones are not rolled out by themselves.
-func reportRolledOut(template *infrav1.ElementalMachineTemplate) {
-	status := &template.Status
-	status.ImageURI, _ = osversion.Image(osversion.OfTemplate(template))
-	if rollout.IsClone(template) {
-		return
+// usedClones are the clones that Machines are brought to, by name.
+func usedClones(seen *observation) []string {
+	names := sets.New[string]()
+	for _, machine := range seen.machines {
+		if name := owner.DirectTemplate(machine.Elemental); seen.clones[name] != nil {
+			names.Insert(name)
+		}
 	}
-	all, upToDate := ptr.Deref(status.Machines, 0), ptr.Deref(status.UpToDateMachines, 0)
-	switch updated := conditions.Get(template, infrav1.ReferencesUpdatedCondition); {
-	case updated == nil:
-	case updated.ObservedGeneration != template.Generation:
-		// The owners could not be looked at since the template was changed. True would say of the change that it is rolled out.
-		condition.Unknown(template, infrav1.RolledOutCondition, infrav1.ReferencesNotUpdatedReason,
-			"The owners have not been looked at since the template was changed; the manager's log says why")
-	case updated.Status != metav1.ConditionTrue:
-		condition.False(template, infrav1.RolledOutCondition, infrav1.ReferencesNotUpdatedReason, "%s", updated.Message)
-	case upToDate < all:
-		condition.False(template, infrav1.RolledOutCondition, infrav1.MachinesNotUpToDateReason, "%d of %d Machines run this OS", upToDate, all)
-	default:
-		condition.TrueBecause(template, infrav1.RolledOutCondition, infrav1.RolledOutReason, "")
-	}
+	return sets.List(names)
 }
 
 // runs is what is seen of an ElementalMachine that decides whether its template is rolled out.

@@ -25,12 +25,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
 // SetupWithManager adds the reconciler to a manager.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
-	r.limit = workload.LimitFor(options.MaxConcurrentReconciles, quietRetry)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.ElementalMachineTemplate{}).
 		Named("elementalmachinetemplate").
@@ -51,10 +49,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	return owner.WatchControlPlanes(mgr, made, handler.EnqueueRequestsFromMapFunc(r.templatesOfControlPlane), ownerChanged())
 }
 
-// ownerChanged passes an owner but for its status. Whether it has observed its last change is among it: only then is it pointed to a clone.
+// ownerChanged passes an owner but for its status.
 func ownerChanged() predicate.Funcs {
 	return predicates.Changed(func(object client.Object) any {
-		return []any{predicates.MetadataOf(object), object.GetGeneration(), owner.HasObserved(object)}
+		return []any{predicates.MetadataOf(object), object.GetGeneration()}
 	})
 }
 
@@ -74,14 +72,9 @@ func (r *Reconciler) templatesOfControlPlane(ctx context.Context, object client.
 	return r.templatesOf(ctx, controlPlane)
 }
 
-// templatesOf finds the template that an owner belongs to: the one it is paused for, which may be gone, the one it refers
-// to, or the source of that.
+// templatesOf finds the template that an owner refers to, or the source of that.
 func (r *Reconciler) templatesOf(ctx context.Context, of owner.Owner) []reconcile.Request {
-	name, namespace := owner.TemplateName(of), of.Object().GetNamespace()
-	if paused := owner.PausedFor(of); paused != "" {
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: paused}}}
-	}
-	return r.sourceOf(ctx, namespace, name)
+	return r.sourceOf(ctx, of.Object().GetNamespace(), owner.TemplateName(of))
 }
 
 func (r *Reconciler) templatesOfMachine(ctx context.Context, object client.Object) []reconcile.Request {
@@ -92,10 +85,10 @@ func (r *Reconciler) templatesOfMachine(ctx context.Context, object client.Objec
 	return r.sourceOf(ctx, machine.Namespace, owner.MadeFrom(machine))
 }
 
-// templatesOfAttempt finds the template whose rollout without a reference goes on when an attempt has ended, or waits for a user.
+// templatesOfAttempt finds the template whose rollout goes on when an attempt has ended, or waits for a user.
 func (r *Reconciler) templatesOfAttempt(ctx context.Context, object client.Object) []reconcile.Request {
 	attempt, isAttempt := object.(*infrav1.ElementalHostUpgrade)
-	if !isAttempt || !owner.WithoutReference(attempt.Spec.Driver) {
+	if !isAttempt || attempt.Spec.Driver == infrav1.DriverClusterAPI {
 		return nil
 	}
 	return r.sourceOf(ctx, attempt.Namespace, attempt.Spec.TemplateName)

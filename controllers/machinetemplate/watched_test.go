@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/clock"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -21,9 +20,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
-var _ = It("A template reaches its owners, and Machines their template, by the watches alone", func() {
-	allowInPlaceUpdates()
+var _ = It("A template reaches its Machines, and Machines their template, by the watches alone", func() {
 	w := newWorld()
+	w.addOfPool(w.set, "m1", "t", imageA)
+	w.reconcile()
 	mgr := plane.NewManager(clusterview.AddIndexes)
 	owners := &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
 	reconciler := &machinetemplate.Reconciler{
@@ -37,30 +37,35 @@ var _ = It("A template reaches its owners, and Machines their template, by the w
 		cancel()
 		Eventually(ended).Should(Receive(BeNil()))
 	})
+	status := func() infrav1.ElementalMachineTemplateStatus { return apiserver.Get(ctx, c, w.template).Status }
 	w.patch(imageB)
-	Eventually(func() bool { return w.answerPauses() }).Should(BeTrue(), "the MachineDeployment is paused")
-	Eventually(w.refersTo).ShouldNot(Equal("t"))
-	Eventually(func() string { return apiserver.Get(ctx, c, w.template).Status.CurrentClone }).Should(Equal(w.refersTo()))
-	Eventually(func() string { return apiserver.Get(ctx, c, w.template).Annotations[infrav1.RolledOutHashAnnotation] }).Should(Equal(w.hash()))
+	Eventually(w.attempts).Should(HaveLen(1))
+	Eventually(status).Should(HaveField("CurrentClone", w.clones()[0].Name))
 	Consistently(func() int { return len(w.clones()) }, "1s").Should(Equal(1))
 
+	By("the end of its attempt, and a host that runs it")
+	w.succeed(imageB)
+	Eventually(status).Should(And(HaveField("UpToDateMachines", HaveValue(BeEquivalentTo(1))), HaveField("CurrentClone", "")))
+
 	By("a Machine that is made, and runs it")
-	made := ownertest.ElementalMachine(w.namespace, "made", w.refersTo(), imageB)
-	made.Labels = map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md"}
-	plane.Create(ctx, made)
-	Eventually(func() *int32 { return apiserver.Get(ctx, c, w.template).Status.Machines }).Should(HaveValue(BeEquivalentTo(1)))
+	w.addOfPool(w.set, "made", "t", imageB)
+	Eventually(status).Should(HaveField("UpToDateMachines", HaveValue(BeEquivalentTo(2))))
+
+	By("a change of the Machine, about which the condition says the same later")
+	made := w.elemental("made")
+	apiserver.Change(ctx, c, made, func() { made.Spec.ProviderID = "elemental://ns/host" })
+	Eventually(status).Should(HaveField("UpToDateMachines", HaveValue(BeEquivalentTo(1))))
 	before := made.DeepCopy()
 	condition.True(made, infrav1.OSUpToDateCondition)
 	Expect(c.Status().Patch(ctx, made, client.MergeFrom(before))).To(Succeed())
-	Eventually(func() *int32 { return apiserver.Get(ctx, c, w.template).Status.UpToDateMachines }).Should(HaveValue(BeEquivalentTo(1)))
-
-	By("a change of the Machine, about which the condition says the same later")
-	apiserver.Change(ctx, c, made, func() { made.Spec.ProviderID = "elemental://ns/host" })
-	Eventually(func() *int32 { return apiserver.Get(ctx, c, w.template).Status.UpToDateMachines }).Should(HaveValue(BeZero()))
-	before = made.DeepCopy()
-	condition.True(made, infrav1.OSUpToDateCondition)
-	Expect(c.Status().Patch(ctx, made, client.MergeFrom(before))).To(Succeed())
-	Eventually(func() *int32 { return apiserver.Get(ctx, c, w.template).Status.UpToDateMachines }).Should(HaveValue(BeEquivalentTo(1)))
+	Eventually(status).Should(HaveField("UpToDateMachines", HaveValue(BeEquivalentTo(2))))
 	Expect(c.Delete(ctx, made)).To(Succeed())
-	Eventually(func() *int32 { return apiserver.Get(ctx, c, w.template).Status.Machines }).Should(HaveValue(BeZero()))
+	Eventually(status).Should(HaveField("Machines", HaveValue(BeEquivalentTo(1))))
+
+	By("an owner that refers to another template")
+	next := ownertest.Template(w.namespace, "next", imageC)
+	plane.Create(ctx, next)
+	Eventually(func() *int32 { return apiserver.Get(ctx, c, next).Status.Machines }).Should(HaveValue(BeZero()))
+	apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = "next" })
+	Eventually(func() *int32 { return apiserver.Get(ctx, c, next).Status.Machines }).Should(HaveValue(BeEquivalentTo(1)))
 })

@@ -20,7 +20,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -63,29 +62,11 @@ func (w *world) atRest() {
 	ownertest.Observe(ctx, c, w.set, 1)
 }
 
-// reconcile reconciles the template until Cluster API has nothing to answer any more, and reads it and the
-// MachineDeployment again.
+// reconcile the template twice, and read it again: what the first look has written, the second one sees.
 func (w *world) reconcile() ctrl.Result {
 	GinkgoHelper()
-	result := w.reconcileOnce()
-	if w.answerPauses() {
-		result = w.reconcileOnce()
-	}
-	w.answerPauses()
-	return result
-}
-
-// answerPauses has Cluster API answer all MachineDeployments, and reports whether there was anything to answer.
-func (w *world) answerPauses() (any bool) {
-	GinkgoHelper()
-	deployments := &clusterv1.MachineDeploymentList{}
-	Expect(c.List(ctx, deployments, client.InNamespace(w.namespace))).To(Succeed())
-	for i := range deployments.Items {
-		answered, err := ownertest.AnswerPause(ctx, c, &deployments.Items[i])
-		Expect(err).NotTo(HaveOccurred())
-		any = any || answered
-	}
-	return any
+	w.reconcileOnce()
+	return w.reconcileOnce()
 }
 
 func (w *world) reconcileOnce() ctrl.Result {
@@ -93,7 +74,6 @@ func (w *world) reconcileOnce() ctrl.Result {
 	result, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 	Expect(err).NotTo(HaveOccurred())
 	apiserver.Get(ctx, c, w.template)
-	apiserver.Get(ctx, c, w.md)
 	return result
 }
 
@@ -101,20 +81,6 @@ func (w *world) reconcileOnce() ctrl.Result {
 func (w *world) patch(image string) {
 	GinkgoHelper()
 	apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = ownertest.OS(image) })
-}
-
-// refersTo is the template that the MachineDeployment refers to.
-func (w *world) refersTo() string {
-	GinkgoHelper()
-	return apiserver.Get(ctx, c, w.md).Spec.Template.Spec.InfrastructureRef.Name
-}
-
-// hash of the template's content.
-func (w *world) hash() string {
-	GinkgoHelper()
-	hash, err := rollout.ContentHash(w.template)
-	Expect(err).NotTo(HaveOccurred())
-	return hash
 }
 
 // clones of the template, by what they have been made of.

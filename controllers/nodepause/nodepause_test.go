@@ -226,7 +226,7 @@ var _ = Describe("Nothing of ours is left", func() {
 		Expect(w.pauses(ctx)).To(Equal(map[string]string{"a": "old-again by old-again"}))
 	})
 
-	It("when the template is patched back, before its owner is pointed elsewhere", func(ctx SpecContext) {
+	It("when the template is patched back, while its Machines are brought to the clone of before", func(ctx SpecContext) {
 		w := newWorld(ctx, manual)
 		clone := ownertest.Template(w.namespace, "old-clone", imageB)
 		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: rollout.LabelValue("old")}
@@ -238,18 +238,19 @@ var _ = Describe("Nothing of ours is left", func() {
 			})
 		}
 		patch(imageB)
-		change(ctx, w, "workers", &clusterv1.MachineDeployment{}, func(md *clusterv1.MachineDeployment) {
-			md.Annotations = map[string]string{infrav1.RolloutCloneAnnotation: clone.Name}
-		})
-		w.pointTo(ctx, clone.Name)
+		for _, name := range []string{"a", "b", "c"} {
+			change(ctx, w, name, &infrav1.ElementalMachine{}, func(machine *infrav1.ElementalMachine) {
+				machine.Annotations[infrav1.DirectTemplateAnnotation] = clone.Name
+			})
+		}
+		w.reconcile(ctx)
 		Expect(w.pauses(ctx)).To(HaveLen(3))
 		patch(imageA)
 		w.reconcile(ctx)
 		Expect(w.pauses(ctx)).To(BeEmpty())
-		w.begin(ctx, "a", clone.Name, imageB)
 		w.attempt(ctx, "a", clone.Name, infrav1.UpgradeProgressing)
 		w.reconcile(ctx)
-		Expect(w.pauses(ctx)).To(BeEmpty(), "what Cluster API begins with the clone is passed over")
+		Expect(w.pauses(ctx)).To(BeEmpty(), "what has started with the clone is passed over")
 	})
 
 	DescribeTable("when the attempt", func(ctx SpecContext, phase infrav1.UpgradePhase, end func(context.Context, *world, *infrav1.ElementalHostUpgrade), steps ...infrav1.UpgradeStepStatus) {

@@ -78,24 +78,9 @@ var _ = DescribeTable("When Rancher has asked for all of a drain, it is answered
 	Entry("wholly in a Cluster that Rancher has not provisioned", bothGiven, pending, func(w *world) {
 		apiserver.Change(ctx, c, w.cluster, func(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef.Kind = "RKE2ControlPlane" })
 	}),
-	Entry("wholly where the driver is ClusterAPI, which upgrades nothing there", bothGiven, pending, func(w *world) {
-		apiserver.Change(ctx, c, w.options, func(o *infrav1.ElementalCluster) { o.Spec.NodeUpgradeOption.Driver = infrav1.DriverClusterAPI })
-	}),
-	Entry("by the attempt, if the driver was set to ClusterAPI while it runs", onlyPre, underway(attempts.StepHandOver), func(w *world) {
-		apiserver.Change(ctx, c, w.options, func(o *infrav1.ElementalCluster) { o.Spec.NodeUpgradeOption.Driver = infrav1.DriverClusterAPI })
-	}),
 	Entry("wholly, if the host ran the OS already when its attempt began", bothGiven, underway(attempts.StepAssess, attempts.StepHandBack)),
 	Entry("wholly for a template that asks for no image", bothGiven, func(w *world) {
 		apiserver.Change(ctx, c, w.template, func(t *infrav1.ElementalMachineTemplate) { t.Spec.Template.Spec.OSVersionManagement = nil })
-	}),
-	Entry("wholly for a machine that Cluster API has made from a clone, and that is at rest", bothGiven, func(w *world) {
-		plane.Create(ctx, cloneOf(w, "t-a", imageA))
-		apiserver.Change(ctx, c, w.elemental, func(m *infrav1.ElementalMachine) { m.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t-a" })
-	}),
-	Entry("not at all for such a machine, if it is being brought to another clone", no, pending, func(w *world) {
-		plane.Create(ctx, cloneOf(w, "t-a", imageA), cloneOf(w, clone, imageB))
-		apiserver.Change(ctx, c, w.elemental, func(m *infrav1.ElementalMachine) { m.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t-a" })
-		w.assign(clone, imageB)
 	}),
 	Entry("not at all in a paused Cluster", no, func(w *world) { w.pause() }),
 	Entry("not at all for a paused Machine", no, func(w *world) {
@@ -115,12 +100,6 @@ func underway(steps ...string) func(*world) { return func(w *world) { w.rollOut(
 
 func ended(phase infrav1.UpgradePhase) func(*world) {
 	return func(w *world) { w.end(w.rollOut(attempts.StepHandOver), phase) }
-}
-
-func cloneOf(w *world, name, image string) *infrav1.ElementalMachineTemplate {
-	made := ownertest.Template(w.namespace, name, image)
-	made.Labels = map[string]string{infrav1.SourceTemplateLabel: "t"}
-	return made
 }
 
 var _ = It("A template that is paused holds the Node, and says so", func() {

@@ -25,7 +25,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 )
 
@@ -50,8 +49,6 @@ type Reconciler struct {
 	Live client.Reader
 	// Drains has the metadata of the plan secrets, by package rancher.
 	Drains cache.Cache
-	// Owners tells by which driver hosts are upgraded.
-	Owners *owner.Owners
 	// Recorder emits events.
 	Recorder events.EventRecorder
 	// WatchFilter is the value of Cluster API's watch-filter label; the Machines of Clusters without it are left alone. Empty: none is.

@@ -85,7 +85,7 @@ func (r *Reconciler) isNotToTouch(cluster *clusterv1.Cluster, machine *clusterv1
 }
 
 func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, machine *clusterv1.Machine) (verdict, error) {
-	choice, err := r.Owners.DriverOf(ctx, machine)
+	driver, err := owner.DriverOf(ctx, r.Client, machine)
 	if err != nil {
 		return verdict{}, err
 	}
@@ -103,7 +103,7 @@ func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, mach
 	if unfinished := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() }); unfinished != nil {
 		return judgeUnfinished(unfinished), nil
 	}
-	if choice.Driver != infrav1.DriverRancherDrain || drain.IsGivenUp() {
+	if driver != infrav1.DriverRancherDrain || drain.IsGivenUp() {
 		return verdict{Answers: both}, nil
 	}
 	return r.judgeWish(ctx, elemental, machine.Name)
@@ -151,14 +151,9 @@ func (r *Reconciler) judgeWish(ctx context.Context, elemental *infrav1.Elemental
 	return judgeEnd(last), nil
 }
 
-// templateOf a machine is the one that is patched to upgrade it. One that Cluster API has made from a clone, before Rancher reverted the reference to
-// it, is judged by what it is brought to.
+// templateOf a machine is the one that is patched to upgrade it.
 func (r *Reconciler) templateOf(ctx context.Context, elemental *infrav1.ElementalMachine) (*infrav1.ElementalMachineTemplate, error) {
-	template, err := existing.Get(ctx, r.Live, &infrav1.ElementalMachineTemplate{}, elemental.Namespace, owner.MadeFrom(elemental))
-	if named := owner.DirectTemplate(elemental); err == nil && named != "" && (template == nil || rollout.IsClone(template)) {
-		return existing.Get(ctx, r.Live, &infrav1.ElementalMachineTemplate{}, elemental.Namespace, named)
-	}
-	return template, err
+	return existing.Get(ctx, r.Live, &infrav1.ElementalMachineTemplate{}, elemental.Namespace, owner.MadeFrom(elemental))
 }
 
 // asksForNothing reports whether nothing is ever rolled out from a template.

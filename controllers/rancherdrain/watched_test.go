@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/rancherdrain"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -53,7 +51,6 @@ func (w *world) run() (cache.Cache, *looking) {
 	looks := &looking{Reader: mgr.GetAPIReader()}
 	running := &rancherdrain.Reconciler{
 		Client: mgr.GetClient(), Live: looks, Drains: drains, Recorder: mgr.GetEventRecorder("rancherdrain"),
-		Owners: &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}},
 	}
 	Expect(running.SetupWithManager(ctx, mgr, apiserver.OnlyWoken())).To(Succeed())
 	plane.Run(mgr)

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +21,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/rancherdrain"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -84,7 +82,7 @@ func newWorld() *world {
 	GinkgoHelper()
 	w := &world{namespace: plane.NewNamespace(ctx), live: &lively{Reader: c}, recorder: &recorder{}}
 	w.reconciler = &rancherdrain.Reconciler{
-		Client: c, Live: w.live, Recorder: w.recorder, Owners: &owner.Owners{Client: c, Live: c, Clock: clock.RealClock{}},
+		Client: c, Live: w.live, Recorder: w.recorder,
 	}
 	w.cluster, w.options = ownertest.Cluster(w.namespace, "c", infrav1.NodeUpgradeOption{})
 	w.cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: rancher.Group, Kind: rancher.ControlPlaneKind, Name: "c"}

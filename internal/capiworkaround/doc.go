@@ -9,9 +9,9 @@
 // Cluster API itself, without this package. The version of Cluster API that the list was checked against is in Verified; a
 // test fails as soon as go.mod has another one.
 //
-// # Judge, Pause
+// # Judge
 //
-// Judge tells the quiet points at which an owner's reference may be changed; Pause makes such a point last.
+// Judge tells whether a user or a tool may change an owner's reference now.
 //
 //   - Behaviour: a MachineSet that becomes the current one while it has more Machines than its spec.replicas deletes them
 //     instead of moving them (core/reconcilers/machineset/machineset_controller.go, syncReplicas and deleteMachines). The
@@ -20,9 +20,8 @@
 //     order to move a Machine off its MachineSets (machinedeployment_sync.go, sync).
 //   - Seen: a reference that went bad, good, bad deleted a Machine six times of six; a rollout that was overtaken between
 //     two Machines, once in seventy; one that was paused while a Machine was moved, once in three.
-//   - Fails when mended: test/integration/references, "deletes a Machine when a reference goes back (Judge, Pause)".
-//   - Users: controllers/machinetemplate, internal/webhooks/guard. Clones have names that were never used for the same
-//     reason (internal/rollout, CloneName).
+//   - Fails when mended: test/integration/references, "deletes a Machine when a reference goes back (Judge)".
+//   - Users: internal/webhooks/guard, and controllers/machinetemplate for a report. A patched template changes no reference (docs/adr/0024).
 //
 // # Judge and WaitForControlPlane, for control planes
 //
@@ -37,13 +36,13 @@
 //     tryInPlaceUpdate). Fails when mended, where CAPRKE2 can be had: test/integration/rke2, "deletes the only Machine that is
 //     unhealthy instead of updating it (Judge and WaitForControlPlane)".
 //
-// # LookAgain
+// # LookAgainAt
 //
 //   - Behaviour: KubeadmControlPlane watches neither etcd nor Pods of a workload cluster. Where it does not know whether a
 //     component is healthy it looks again with its resync, in ten minutes (kubeadmcontrolplane_controller.go, Reconcile:
 //     it asks for another look in 20 seconds only where a component is unhealthy for certain).
 //   - Seen: on the lab, after an outage: the last event of a Node that came back was earlier than its etcd member.
-//   - Fails when mended: test/integration/controlplane, "does not look again at what it does not know (LookAgain)".
+//   - Fails when mended: test/integration/controlplane, "does not look again at what it does not know (LookAgainAt)".
 //
 // # RefusedUpdate
 //
@@ -92,7 +91,7 @@
 //
 //   - Behaviour: a MachineSet that is scaled down does not move a Machine without a Node to the current one, and waits until it has one
 //     (core/reconcilers/machineset/machineset_controller.go, startMoveMachines). A host whose first OS cannot be fetched, or does not boot, never
-//     becomes a node, and the next image does not reach it; nor is the owner at a quiet point, at which it could be given another one.
+//     becomes a node, and the next image does not reach it.
 //   - Seen: on the lab, when a replacement of a deleted Machine was given a bad image and the next one was good.
 //   - Fails when mended: test/integration/rollout, "becomes a node with the next good image, although others are bad,
 //     and keeps its Machine".

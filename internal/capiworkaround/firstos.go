@@ -24,7 +24,7 @@ const FirstOSInterval = 20 * time.Second
 // fetched, which is tried again as long as it takes.
 //
 // Its machine may be given another OS, since the host is no node, and does nothing that another order would disturb. A host that goes on well gets the
-// OS that it was told to, and the one that is wanted by then by an update of Cluster API.
+// OS that it was told to, and the one that is wanted by then once it is a node.
 func FailsFirstOS(machine *clusterv1.Machine, host *infrav1.ElementalHost) bool {
 	return machine != nil && machine.DeletionTimestamp.IsZero() && !owner.IsUpdating(machine) && !machine.Status.NodeRef.IsDefined() &&
 		FailedFirstOS(host)
@@ -49,8 +49,8 @@ func hasFailed(host *infrav1.ElementalHost) bool {
 // FollowOwner gives a machine whose host FailsFirstOS the OS that is wanted of it by now, and reports whether that is another. The caller writes the
 // machine.
 //
-// The OS is that of the template that a person patches. The owner refers to a clone of a former content as long as the Machine is on its way to that: it
-// has to become a node first, and the clone's OS may be as bad. Cluster API then updates the Machine as any other.
+// The OS is that of the template that a user patches, also while the Machine is on its way to a clone with a former content: it has to become a node
+// first, and the clone's OS may be as bad.
 func FollowOwner(ctx context.Context, cache client.Reader, machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) (changed bool, err error) {
 	want, found, err := owner.WantsOS(ctx, cache, machine)
 	if err != nil || !found {

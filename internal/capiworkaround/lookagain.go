@@ -21,18 +21,6 @@ import (
 // unhealthy for certain.
 const lookEvery = 20 * time.Second
 
-// LookAgain is LookAgainAt the Machines of an owner, where that is a control plane.
-func LookAgain(ctx context.Context, owners *owner.Owners, of owner.Owner) error {
-	if !owner.IsControlPlane(of) {
-		return nil
-	}
-	machines, err := owners.Machines(ctx, of)
-	if err != nil {
-		return err
-	}
-	return LookAgainAt(ctx, owners.Client, owners.Clock.Now(), machines)
-}
-
 // LookAgainAt makes KubeadmControlPlane look at the health of its Machines, by an annotation on one of them, if its
 // conditions may be out of date: the Node of a Machine is Ready, and it still does not find the Machine healthy. It watches
 // neither etcd nor Pods, and where all it knows is that it does not know, it looks again with its next resync, in ten minutes.

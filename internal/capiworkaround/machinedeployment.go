@@ -49,8 +49,7 @@ func judgeMachineDeployment(ctx context.Context, owners *owner.Owners, md *clust
 func (p *pool) owner() owner.Owner { return owner.ForMachineDeployment(p.MachineDeployment) }
 
 func (p *pool) notQuiet() string {
-	// Once it is paused, Cluster API has ended what it was about, and what it has not acted on, it will not.
-	if reason := unobserved(p.owners, p.owner(), p.Status.ObservedGeneration); reason != "" && !hasPaused(p.MachineDeployment) {
+	if reason := unobserved(p.owners, p.owner(), p.Status.ObservedGeneration); reason != "" {
 		return reason
 	}
 	for i := range p.sets {
@@ -79,9 +78,6 @@ func (p *pool) setNotQuiet(set *clusterv1.MachineSet) string {
 }
 
 func (p *pool) between() string {
-	if hasPaused(p.MachineDeployment) {
-		return ""
-	}
 	behind := slices.IndexFunc(p.sets, func(set clusterv1.MachineSet) bool {
 		has := ptr.Deref(set.Spec.Replicas, 0) > 0 || p.remaining(&set) > 0
 		return has && set.Spec.Template.Spec.InfrastructureRef != p.Spec.Template.Spec.InfrastructureRef

@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	clocktesting "k8s.io/utils/clock/testing"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -50,34 +49,4 @@ func annotate(object client.Object, key, value string) {
 	Expect(c.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
 	object.SetAnnotations(map[string]string{key: value})
 	Expect(c.Update(ctx, object)).To(Succeed())
-}
-
-// writesFirst is somebody who writes to every object just before it is patched.
-type writesFirst struct{ client.Client }
-
-func (w writesFirst) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	fresh, _ := object.DeepCopyObject().(client.Object)
-	if err := w.Get(ctx, client.ObjectKeyFromObject(object), fresh); err != nil {
-		return err
-	}
-	fresh.SetLabels(map[string]string{"written": "meanwhile"})
-	if err := w.Update(ctx, fresh); err != nil {
-		return err
-	}
-	return w.Client.Patch(ctx, object, patch, options...)
-}
-
-// pausesFirst is somebody who pauses every object just before it is patched.
-type pausesFirst struct{ client.Client }
-
-func (p pausesFirst) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	fresh, _ := object.DeepCopyObject().(client.Object)
-	if err := p.Get(ctx, client.ObjectKeyFromObject(object), fresh); err != nil {
-		return err
-	}
-	fresh.SetAnnotations(map[string]string{clusterv1.PausedAnnotation: "theirs"})
-	if err := p.Update(ctx, fresh); err != nil {
-		return err
-	}
-	return p.Client.Patch(ctx, object, patch, options...)
 }

@@ -65,10 +65,10 @@ type UpdateMarks struct {
 //
 // It reports whether it has restored the mark. after is when to look again, where it is too early to tell whether the mark is lost.
 func (u UpdateMarks) Restore(ctx context.Context, of Update) (restored bool, after time.Duration, err error) {
-	if isDirect, err := u.isDirect(ctx, of); err != nil || isDirect { // Cluster API was never to mark it
+	seen := marks{Update: of}
+	if seen.isDirect, err = u.isDirect(ctx, of); err != nil {
 		return false, 0, err
 	}
-	seen := marks{Update: of}
 	if lost, err := seen.lost(ctx, u.Client); err != nil || !lost {
 		return false, 0, err
 	}
@@ -89,13 +89,11 @@ func (u UpdateMarks) Restore(ctx context.Context, of Update) (restored bool, aft
 	return true, 0, nil
 }
 
-// isDirect reports whether driver Direct has brought a machine to what it specifies, or to the family of the template that it was made from, or has left it
-// on the way there. Where it has brought it to another template, Cluster API has moved it on since.
+// isDirect reports whether driver Direct has brought a machine to what it specifies, or to the family of the template that it was made from. Where it has
+// brought it to another template, Cluster API has moved it on since.
 func (u UpdateMarks) isDirect(ctx context.Context, of Update) (bool, error) {
 	named, madeFrom := owner.DirectTemplate(of.Machine), owner.MadeFrom(of.Machine)
 	switch {
-	case of.Machine.Annotations[infrav1.DirectOSAnnotation] == owner.LeftByDirect && !owner.IsUpdating(of.Machine):
-		return of.Template == nil || !rollout.IsClone(of.Template), nil
 	case !owner.IsLeftToDirect(of.Owner, of.Machine):
 		return false, nil
 	case named == madeFrom, of.Machine.Annotations[infrav1.DirectOSAnnotation] == osversion.Hash(of.Machine.Spec.OSVersionManagement):
@@ -123,6 +121,9 @@ func (u UpdateMarks) lostNow(ctx context.Context, seen marks) (now marks, lost b
 	if err := u.compare(ctx, &now); err != nil {
 		return now, false, err
 	}
+	if now.isDirect, err = u.isDirect(ctx, now.Update); err != nil {
+		return now, false, err
+	}
 	lost, err = now.lost(ctx, u.Live)
 	return now, lost && now.Owner.DeletionTimestamp.IsZero(), err
 }
@@ -144,6 +145,8 @@ type marks struct {
 	// movesOn says the same, or that it wants the OS of another template. The hook says done of a superseded attempt then. It is known only
 	// where it was read live.
 	movesOn bool
+	// isDirect says that Cluster API was not to bring the machine to what it specifies: without any mark nothing is lost.
+	isDirect bool
 }
 
 // pinned is the digest that the rollout resolved the machine's image to, if it did.
@@ -164,6 +167,9 @@ func (m marks) lost(ctx context.Context, reader client.Reader) (bool, error) {
 	if metav1.HasAnnotation(on, clusterv1.PendingAcknowledgeMoveAnnotation) ||
 		owner.IsUpdating(m.Machine) {
 		return true, nil
+	}
+	if m.isDirect {
+		return false, nil
 	}
 	return m.abandoned(ctx, reader)
 }
@@ -210,16 +216,13 @@ func NeverBegun(machine *infrav1.ElementalMachine, template *infrav1.ElementalMa
 		host != nil && hoststate.Runs(host, wanted) == hoststate.MatchOther
 }
 
-// RecordReached notes that the host runs what the machine asks for. What driver Direct has noted of a machine that it does not have any more is out of date
-// once the host has reached another OS.
+// RecordReached notes that the host runs what the machine asks for.
 func RecordReached(machine *infrav1.ElementalMachine, host *infrav1.ElementalHost) {
 	hash := osversion.Hash(machine.Spec.OSVersionManagement)
 	if hash == "" || !hoststate.Bootstrapped(host) || hoststate.Runs(host, machine.Spec.OSVersionManagement) != hoststate.MatchSame {
 		return
 	}
-	if annotations.AddAnnotations(machine, map[string]string{infrav1.OSReachedAnnotation: hash}) && !owner.IsDirect(machine) {
-		delete(machine.Annotations, infrav1.DirectOSAnnotation)
-	}
+	annotations.AddAnnotations(machine, map[string]string{infrav1.OSReachedAnnotation: hash})
 }
 
 // runsOther reports whether the host certainly runs something else than an attempt was for. A digest that is

@@ -24,16 +24,15 @@ const settleTime = 30 * time.Second
 type Verdict struct {
 	// NotQuiet says why this is no quiet point. At any other moment Cluster API can delete a Machine instead of updating it:
 	// one that a MachineSet has above its spec.replicas, one that has just been moved to another MachineSet, or an
-	// unhealthy one of a control plane. A quiet point lasts while the owner is paused; without that it may be over at once.
+	// unhealthy one of a control plane. A quiet point may be over at once.
 	//
 	// Machines that are being deleted do not count, or a drain that never ends would keep a bad image from being replaced by
 	// a good one: whether Cluster API deletes or moves what a MachineSet has too many, it takes those first
 	// (machineset_deletion_order.go, and startMoveMachines of machineset_controller.go).
 	NotQuiet string
-	// Between says that Cluster API may be about to take the next Machine of a rollout. It does not speak against it where
-	// the rollout is over, as many Machines as may be at once are being updated, the owner is paused, or nothing has been
-	// written for so long that the rollout hardly goes on by itself. It is for those who change a reference without Pause, at
-	// a quiet point: Cluster API may take the next Machine between the look and the write.
+	// Between says that Cluster API may be about to take the next Machine of a rollout, between this look and the write of the reference. It is empty
+	// where the rollout is over, as many Machines as may be at once are being updated, or nothing has been written for so long that the
+	// rollout hardly continues by itself.
 	Between string
 
 	// returns are what speaks against going back to a template, by its name.

@@ -247,7 +247,7 @@ var _ = It("A KubeadmControlPlane is at no quiet point while a change of its own
 	Expect(notQuiet(ownersAt(longAfter), owner.ForKubeadmControlPlane(kcp))).To(BeEmpty())
 })
 
-var _ = Describe("LookAgain", func() {
+var _ = Describe("LookAgainAt, of what KubeadmControlPlane does not know", func() {
 	It("marks a Machine that may be healthy by now, not more often than KubeadmControlPlane looks itself", func() {
 		namespace := plane.NewNamespace(ctx)
 		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
@@ -256,7 +256,10 @@ var _ = Describe("LookAgain", func() {
 		plane.Create(ctx, machine)
 		looked := func(at time.Duration) string {
 			GinkgoHelper()
-			Expect(capiworkaround.LookAgain(ctx, ownersAt(at), owner.ForKubeadmControlPlane(kcp))).To(Succeed())
+			owners := ownersAt(at)
+			machines, err := owners.Machines(ctx, owner.ForKubeadmControlPlane(kcp))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(capiworkaround.LookAgainAt(ctx, c, owners.Clock.Now(), machines)).To(Succeed())
 			Expect(c.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 			return machine.Annotations[infrav1.HealthLookAnnotation]
 		}
@@ -279,11 +282,6 @@ var _ = Describe("LookAgain", func() {
 		fail(machine, "EtcdMemberHealthy", metav1.ConditionTrue)
 		Expect(c.Status().Update(ctx, machine)).To(Succeed())
 		Expect(looked(2 * longAfter)).To(Equal(third))
-	})
-
-	It("is nothing for a MachineDeployment", func() {
-		r := newRollingOut()
-		Expect(capiworkaround.LookAgain(ctx, ownersAt(0), owner.ForMachineDeployment(r.md))).To(Succeed())
 	})
 })
 

@@ -199,14 +199,25 @@ var _ = Describe("A View", func() {
 		Expect(found, err).To(BeFalse())
 	})
 
-	It("reports whether a rollout is under way", func(ctx SpecContext) {
+	It("counts the Machines that Cluster API has not brought to the template of their owner", func(ctx SpecContext) {
 		s := newScene(ctx)
+		rotation := func(of *clusterv1.MachineDeployment) (int32, bool) {
+			GinkgoHelper()
+			behind, isRotating, err := s.view("c").Rotation(ctx, owner.ForMachineDeployment(of))
+			Expect(err).NotTo(HaveOccurred())
+			return behind, isRotating
+		}
 		md := ownertest.MachineDeployment(s.namespace, "c", "c", "t", 2)
-		Expect(s.view("c").IsUnderWay(ctx, owner.ForMachineDeployment(md))).To(BeFalse())
+		behind, isRotating := rotation(md)
+		Expect(behind).To(BeZero())
+		Expect(isRotating).To(BeFalse())
 		md.Spec.Template.Spec.InfrastructureRef.Name = "t-2"
-		Expect(s.view("c").IsUnderWay(ctx, owner.ForMachineDeployment(md))).To(BeTrue(), "its Machines are not there yet")
+		behind, isRotating = rotation(md)
+		Expect(behind).To(BeEquivalentTo(2))
+		Expect(isRotating).To(BeTrue())
 		md.Name = "another"
-		Expect(s.view("c").IsUnderWay(ctx, owner.ForMachineDeployment(md))).To(BeFalse(), "it has no Machines")
+		_, isRotating = rotation(md)
+		Expect(isRotating).To(BeFalse(), "it has no Machines")
 	})
 
 	It("has the hosts in failure domains that are its own, or free, and looks at no others", func(ctx SpecContext) {

@@ -20,7 +20,7 @@ type Want struct {
 	owner.Want
 	// OS is its OSVersionManagement, decoded.
 	OS hoststate.Wanted
-	// Next is the source of the clone that the owner refers to, if that was given another OS since; nil otherwise. The owner is pointed to that OS next.
+	// Next is the source of the clone that the Machine is brought to, if that was given another OS since; nil otherwise. The Machine is brought to that OS next.
 	Next *infrav1.ElementalMachineTemplate
 }
 

@@ -52,7 +52,7 @@ func (p *pass) begin(ctx context.Context, next *Machine, options infrav1.NodeUpg
 		return Result{}, err
 	}
 	upgrade := attempts.Upgrade{Chain: chain, Template: template, Driver: p.driver, Options: options}
-	if waits, err := p.makeRoom(ctx, chain.Host.Namespace, upgrade.Name()); err != nil || waits {
+	if waits, err := p.makeRoom(ctx, chain.Elemental, upgrade.Name()); err != nil || waits {
 		return Result{After: soon}, err
 	}
 	if isReached(chain.Host, p.of.OS) {
@@ -138,13 +138,15 @@ func (p *pass) specify(ctx context.Context, machine *infrav1.ElementalMachine) e
 	return p.patch(ctx, before, machine, "giving the OS to")
 }
 
-// makeRoom deletes a former attempt of the name, and reports whether to wait: the next pass makes a new one.
-func (p *pass) makeRoom(ctx context.Context, namespace, name string) (waits bool, err error) {
-	former, err := existing.Get(ctx, p.Live, &infrav1.ElementalHostUpgrade{}, namespace, name)
+// makeRoom deletes a former attempt of the name, which was superseded or was for a former machine, and reports whether to wait: the next pass makes a
+// new one.
+func (p *pass) makeRoom(ctx context.Context, machine *infrav1.ElementalMachine, name string) (waits bool, err error) {
+	former, err := existing.Get(ctx, p.Live, &infrav1.ElementalHostUpgrade{}, machine.Namespace, name)
 	if err != nil || former == nil {
 		return false, err
 	}
-	if former.PhaseNow() != infrav1.UpgradeSuperseded || !former.DeletionTimestamp.IsZero() {
+	isFormer := former.PhaseNow() == infrav1.UpgradeSuperseded || former.PhaseNow().IsEnd() && former.Spec.ElementalMachineName != machine.Name
+	if !isFormer || !former.DeletionTimestamp.IsZero() {
 		return true, nil // the cache lags behind
 	}
 	if err := p.Client.Delete(ctx, former, client.Preconditions{UID: ptr.To(former.UID)}); client.IgnoreNotFound(err) != nil {
@@ -175,25 +177,6 @@ func (p *pass) note(ctx context.Context, machine *infrav1.ElementalMachine, temp
 		return nil
 	}
 	return p.patch(ctx, before, machine, "recording the rollout on")
-}
-
-// leave a machine to others. What it was last seen or brought to is noted, so that a change of the template that they do not roll out is
-// known as one when the machine is left to this driver again.
-func (p *pass) leave(ctx context.Context, of Machine) error {
-	machine, noted := of.Elemental, of.Elemental.Annotations[infrav1.DirectOSAnnotation]
-	switch template := owner.DirectTemplate(machine); {
-	case template == "" && (noted != "" || machine.Labels[clusterv1.MachineDeploymentNameLabel] != ""):
-		return nil // the reference of a MachineDeployment says what Cluster API brings its Machines to
-	case template == "":
-		noted = of.MadeWith
-	case template != p.of.Template.Name:
-		// The host is not there yet. With the hash of the rollout the machine would count as done when it comes back to this driver.
-		noted = owner.LeftByDirect
-	}
-	before := machine.DeepCopy()
-	delete(machine.Annotations, infrav1.DirectTemplateAnnotation)
-	annotations.AddAnnotations(machine, map[string]string{infrav1.DirectOSAnnotation: noted})
-	return p.patch(ctx, before, machine, "leaving to others")
 }
 
 // patch writes with the resourceVersion that was read: another replica, or Cluster API, may write at the same moment.

@@ -1,9 +1,8 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package direct upgrades the hosts of Machines from a patched template, without a change of their owners: those of Machines that Cluster API cannot
-// update in place, and, with driver Direct, all. It leaves the owner and its reference alone, so that no rollout of the
-// owner begins, writes the content of the patched template to one ElementalMachine after the other, and makes the attempt that
-// Cluster API's hook makes for others. All state is in annotations of the ElementalMachines, which "clusterctl move" preserves, and
+// Package direct upgrades the hosts of Machines from a patched template, without a change of their owners. It leaves the owner and its reference
+// alone, so that no rollout of the owner starts, writes the content of the patched template to one ElementalMachine after the other, and makes the attempt that
+// Cluster API's hook makes where a reference was changed. All state is in annotations of the ElementalMachines, which "clusterctl move" preserves, and
 // in the attempts.
 package direct

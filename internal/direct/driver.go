@@ -63,13 +63,11 @@ type Rollout struct {
 	Clone func(ctx context.Context, cluster *clusterv1.Cluster) (name, problem string, err error)
 	// IsClone reports whether there is a clone of the template of that name.
 	IsClone func(name string) bool
-	// Machines that are upgraded without a reference: they were made from the template or its clones, and are not being deleted.
+	// Machines that were made from the template, and are not being deleted.
 	Machines []Machine
-	// Others are those that it does not upgrade, and may upgrade later.
-	Others []Machine
 }
 
-// Machine is one that is upgraded without a reference.
+// Machine is one that was made from the template.
 type Machine struct {
 	// Machine is the cache's own, and must not be changed.
 	Machine *clusterv1.Machine
@@ -77,16 +75,13 @@ type Machine struct {
 	Elemental *infrav1.ElementalMachine
 	// Owner with its kind, or the Machine itself.
 	Owner string
-	// Driver is Direct or RancherDrain, or another one that the machine is left to.
+	// Driver is Direct or RancherDrain.
 	Driver infrav1.UpgradeDriver
-	// MadeWith is the hash of the OS that a machine counts as brought to which was never looked at before: as a rule that of the template it was made
-	// from, as that is now.
-	MadeWith string
 }
 
 // Result of a pass.
 type Result struct {
-	// Problems are what keeps the rollout from going on until somebody does something.
+	// Problems are what keeps the rollout from continuing until a user acts.
 	Problems []inplace.Problem
 	// After is when to look again; zero if there is nothing left to do.
 	After time.Duration
@@ -100,9 +95,6 @@ func (r *Result) add(other Result) {
 
 // Reconcile brings a rollout one step further in each Cluster. What fails in one keeps no other from going on.
 func (d *Driver) Reconcile(ctx context.Context, of Rollout) (Result, error) {
-	if _, hasImage := osversion.Image(of.OS); !hasImage {
-		return Result{}, nil // there is nothing that a host could be upgraded to
-	}
 	passes := d.passes(of)
 	all, failed := Result{}, []error{}
 	for _, name := range slices.Sorted(maps.Keys(passes)) {
@@ -127,17 +119,16 @@ func (d *Driver) passes(of Rollout) map[string]*pass {
 			key += "/" + string(machine.Driver)
 		}
 		if passes[key] == nil {
-			passes[key] = &pass{Driver: d, of: of, hash: osversion.Hash(of.OS), cluster: machine.Machine.Spec.ClusterName, driver: infrav1.DriverDirect}
+			passes[key] = &pass{Driver: d, of: of, hash: osversion.Hash(of.OS), cluster: machine.Machine.Spec.ClusterName, driver: machine.Driver}
 		}
 		return passes[key]
 	}
 	for _, machine := range of.Machines {
+		if isNew(machine.Elemental) {
+			continue
+		}
 		found := passOf(machine)
-		found.driver, found.machines = machine.Driver, append(found.machines, machine)
-	}
-	for _, machine := range of.Others {
-		found := passOf(machine)
-		found.others = append(found.others, machine)
+		found.machines = append(found.machines, machine)
 	}
 	return passes
 }

@@ -14,10 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // pass is one look at the rollout in one Cluster.
@@ -29,8 +32,6 @@ type pass struct {
 	cluster  string
 	driver   infrav1.UpgradeDriver
 	machines []Machine
-	// others are those of the Cluster that are left to others.
-	others []Machine
 }
 
 // run a step, unless the Cluster is paused.
@@ -38,16 +39,37 @@ func (p *pass) run(ctx context.Context) (Result, error) {
 	if why, err := p.isPaused(ctx); why != "" || err != nil {
 		return p.paused(why), err
 	}
-	for _, machine := range p.others {
-		if err := p.leave(ctx, machine); err != nil {
-			return Result{}, err
-		}
+	left, err := p.leaveUpdated(ctx)
+	if err != nil {
+		return Result{}, err
 	}
-	p.machines = slices.DeleteFunc(p.machines, func(machine Machine) bool { return p.isBeingUpdated(&machine) })
 	if err := p.record(ctx); err != nil {
 		return Result{}, err
 	}
-	return p.step(ctx)
+	if _, hasImage := osversion.Image(p.of.OS); !hasImage {
+		return Result{}, nil // there is nothing that a host could be upgraded to
+	}
+	result, err := p.step(ctx)
+	if left {
+		result.add(Result{After: retry})
+	}
+	return result, err
+}
+
+// leaveUpdated takes the machines out that Cluster API is bringing to the template, and reports whether there are such.
+func (p *pass) leaveUpdated(ctx context.Context) (left bool, err error) {
+	ours := []Machine{}
+	for i := range p.machines {
+		isUpdated, err := p.isBeingUpdated(ctx, &p.machines[i])
+		if err != nil {
+			return false, err
+		}
+		if !isUpdated {
+			ours = append(ours, p.machines[i])
+		}
+	}
+	left, p.machines = len(ours) < len(p.machines), ours
+	return left, nil
 }
 
 // step assigns the content of the template to the machines that have another, and starts the next ones. Those whose nodes are paused do not count, and
@@ -161,61 +183,64 @@ func pausedOrGone(cluster *clusterv1.Cluster, name string) string {
 
 // paused is a problem for machines that something is rolled out to.
 func (p *pass) paused(why string) Result {
+	_, hasImage := osversion.Image(p.of.OS)
 	for i := range p.machines {
-		if machine := &p.machines[i]; !p.isAtRest(machine) || !p.isAssigned(machine.Elemental) {
+		machine := &p.machines[i]
+		if isBehind := !p.isAtRest(machine) || !p.isAssigned(machine.Elemental); isBehind && hasImage && owner.IsDirect(machine.Elemental) {
 			return waitingFor(&inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: why})
 		}
 	}
 	return Result{After: retry}
 }
 
-// record takes charge of machines. The content that they are first seen with is noted and not rolled out: only a later change of the template is. What
-// counts as that for a MachineDeployment with a change that Cluster API has not rolled out, the caller says by MadeWith.
+// record notes the content of the template on machines that are first seen, which is not rolled out to them: only a later change of the template is. A
+// note about another template is renewed when the owner has brought the machine to this one.
 func (p *pass) record(ctx context.Context) error {
 	for i := range p.machines {
-		if noted := p.firstNote(&p.machines[i]); noted != "" {
-			if err := p.note(ctx, p.machines[i].Elemental, p.of.Template.Name, noted); err != nil {
-				return err
-			}
+		machine := p.machines[i].Elemental
+		if owner.IsDirect(machine) && !p.isUpdated(machine) {
+			continue
+		}
+		if err := p.note(ctx, machine, p.of.Template.Name, p.hash); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// firstNote is what is noted on a machine that this driver has not had, or had for another template; empty otherwise. A note from before it was left to
-// others is out of date where they have brought it to the template. Of a Machine of a MachineSet it is not looked at: nothing has kept it meanwhile.
-func (p *pass) firstNote(of *Machine) string {
-	noted := of.Elemental.Annotations[infrav1.DirectOSAnnotation]
-	isLeft, isOfPool := noted == owner.LeftByDirect, owner.IsOfMachineSet(of.Machine)
-	switch {
-	case p.isUpdated(of.Elemental):
-		return p.hash
-	case owner.IsDirect(of.Elemental):
-		return ""
-	case !isLeft && osversion.Same(of.Elemental.Spec.OSVersionManagement, p.of.OS):
-		return p.hash
-	case noted == "", isOfPool && !isLeft:
-		return of.MadeWith
-	}
-	return noted
+// isNew reports whether a machine has neither a host nor a note. The controller of ElementalMachines notes what it was made with before it has a host.
+func isNew(machine *infrav1.ElementalMachine) bool {
+	return machine.Spec.HostRef == nil && !owner.IsDirect(machine)
 }
 
 // isUpdated reports whether its owner has brought a machine to the template from another one, to which this driver had brought it: the note is about
-// that one.
+// that one. Where both have the same OS, the host has reached it; a note about a clone that is gone is not one about another template.
 func (p *pass) isUpdated(machine *infrav1.ElementalMachine) bool {
 	template := owner.DirectTemplate(machine)
-	return template != "" && template != p.of.Template.Name && !p.of.IsClone(template) && !p.isNoted(machine) &&
-		osversion.Same(machine.Spec.OSVersionManagement, p.of.OS)
+	isOther := template != "" && template != p.of.Template.Name && !p.of.IsClone(template)
+	isThere := !p.isNoted(machine) || machine.Annotations[infrav1.OSReachedAnnotation] == p.hash
+	return isOther && isThere && osversion.Same(machine.Spec.OSVersionManagement, p.of.OS)
 }
 
 // isBeingUpdated reports whether Cluster API is bringing a machine to the template, also where it has lost all of its marks: the host has not
-// reached the OS, which this driver has not assigned.
-func (p *pass) isBeingUpdated(of *Machine) bool {
-	if owner.IsUpdating(of.Machine) || owner.IsUpdating(of.Elemental) {
-		return !owner.IsDirect(of.Elemental) || p.isUpdated(of.Elemental)
+// reached the OS, which this driver has not assigned, or the attempt of Cluster API's hook has not ended well, and the host does not run the OS.
+func (p *pass) isBeingUpdated(ctx context.Context, of *Machine) (bool, error) {
+	switch {
+	case owner.IsUpdating(of.Machine) || owner.IsUpdating(of.Elemental):
+		return !owner.IsDirect(of.Elemental) || p.isUpdated(of.Elemental), nil
+	case owner.IsDirect(of.Elemental) && !p.isUpdated(of.Elemental), !osversion.Same(of.Elemental.Spec.OSVersionManagement, p.of.OS):
+		return false, nil
 	}
-	reached := of.Elemental.Annotations[infrav1.OSReachedAnnotation]
-	return p.isUpdated(of.Elemental) && reached != "" && reached != p.hash
+	if reached := of.Elemental.Annotations[infrav1.OSReachedAnnotation]; reached != "" && reached != p.hash {
+		return true, nil
+	}
+	made, err := attempts.OnElementalMachine(ctx, p.Client, of.Elemental.Namespace, of.Elemental.Name)
+	name := rollout.UpgradeName(of.Machine.Name, p.of.Template.Name, p.hash)
+	attempt := attempts.NewestWhere(made, func(u *infrav1.ElementalHostUpgrade) bool { return u.Name == name })
+	if err != nil || attempt == nil || attempt.PhaseNow() == infrav1.UpgradeSucceeded {
+		return false, err
+	}
+	return !attempt.PhaseNow().IsEnd() || !clusterview.RunsItsOS(of.Elemental), nil
 }
 
 func (p *pass) isNoted(machine *infrav1.ElementalMachine) bool {

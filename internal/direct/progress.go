@@ -81,6 +81,8 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 	}
 	last := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return u.Name == p.nameOf(machine) })
 	switch {
+	case machine.Elemental.Spec.HostRef == nil && osversion.Same(machine.Elemental.Spec.OSVersionManagement, p.of.OS):
+		found.done = append(found.done, machine) // its host will be made a node with it
 	case host == nil || !hoststate.Bootstrapped(host) || !hoststate.Reported(host):
 		found.isWaiting, found.unheard = true, append(found.unheard, machine)
 	case p.isDone(machine, last, host):

@@ -84,7 +84,7 @@ func (p *Prover) ProveOwner(ctx context.Context, of owner.Owner, template *infra
 		return nil, err
 	}
 	if message != "" {
-		problems = append(problems, Problem{Reason: infrav1.UpdateRefusedReason, Message: message})
+		problems = append(problems, Problem{Reason: unsupportedReason(of), Message: message})
 	}
 	return problems, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// ProvePointing is Prove for owners that are to be pointed to a template, with what would keep their Machines from taking its
+// ProvePointing is Prove for owners whose reference is about to be changed to a template, with what would keep their Machines from taking its
 // content in place. The template is nil where it does not exist yet, and gives no Machine anything. Once Cluster API is at work it
 // finds that out itself, and Prove is enough.
 func (p *Prover) ProvePointing(ctx context.Context, namespace string, template *infrav1.ElementalMachineTemplate, owners ...owner.Owner) ([]Problem, error) {

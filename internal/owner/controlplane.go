@@ -57,17 +57,6 @@ func ForControlPlane(object client.Object) (ControlPlane, bool) {
 	return nil, false
 }
 
-// HasObserved reports whether the controller of an owner has observed its last change. It is true of objects that are no owners.
-func HasObserved(object client.Object) bool {
-	observed := object.GetGeneration()
-	if md, isOne := object.(*clusterv1.MachineDeployment); isOne {
-		observed = md.Status.ObservedGeneration
-	} else if controlPlane, isOne := ForControlPlane(object); isOne {
-		observed = controlPlane.ObservedGeneration()
-	}
-	return observed >= object.GetGeneration()
-}
-
 // IsControlPlane reports whether Machines of the control plane belong to an owner.
 func IsControlPlane(of Owner) bool {
 	_, isOne := of.(ControlPlane)

@@ -19,10 +19,6 @@ import (
 // repairs its updates must leave it alone.
 func IsDirect(machine *infrav1.ElementalMachine) bool { return DirectTemplate(machine) != "" }
 
-// LeftByDirect stands in DirectOSAnnotation for the hash of the OS of a machine that driver Direct has left to others before its host had reached the OS.
-// It is that of no OS, so that the rollout goes on if the machine comes back.
-const LeftByDirect = "left"
-
 // DirectTemplate is the ElementalMachineTemplate whose content driver Direct brings a machine to, or has found it with; empty if
 // the machine is not upgraded by it.
 func DirectTemplate(machine *infrav1.ElementalMachine) string {

@@ -6,9 +6,7 @@ package owner_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"github.com/onsi/gomega/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -17,48 +15,33 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
-var _ = DescribeTable("DriverOf", func(kind string, replicas int32, option infrav1.UpgradeDriver, expected types.GomegaMatcher) {
+var _ = DescribeTable("What upgrades the host of a Machine of", func(controlPlane, kind string, ofPool bool, driver infrav1.UpgradeDriver, name string) {
 	namespace := plane.NewNamespace(ctx)
-	cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Driver: option})
-	plane.Create(ctx, cluster, elemental)
-	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "m"}, Spec: clusterv1.MachineSpec{ClusterName: "c"}}
-	switch kind {
-	case "":
-	case owner.KubeadmControlPlaneKind:
-		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
-		kcp.Spec.Replicas = ptr.To(replicas)
-		plane.Create(ctx, kcp)
-		machine.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(kcp, controlplanev1.GroupVersion.WithKind(kind))}
-	case owner.MachineDeploymentKind:
-		machine.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
-		machine.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineSet", Name: "ms", Controller: ptr.To(true)}}
-	default:
-		machine.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: "cp", Controller: ptr.To(true)}}
+	cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{})
+	if cluster.Spec.ControlPlaneRef = (clusterv1.ContractVersionedObjectReference{}); controlPlane != "" {
+		cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: "rke.cattle.io", Kind: controlPlane, Name: "c"}
 	}
-	Expect(ownersAt(0).DriverOf(ctx, machine)).To(expected)
+	plane.Create(ctx, cluster, elemental)
+	md := ownertest.MachineDeployment(namespace, "md", "c", "t", 1)
+	plane.Create(ctx, md)
+	set := ownertest.MachineSet(md, "ms", "t", 1)
+	plane.Create(ctx, set)
+	machine := ownertest.Machine(set, "m")
+	if !ofPool {
+		machine.Labels, machine.OwnerReferences = nil, nil
+	}
+	if kind != "" {
+		machine.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, controlplanev1.GroupVersion.WithKind(kind))}
+	}
+	Expect(owner.DriverOf(ctx, ownersAt(0).Client, machine)).To(Equal(driver))
+	Expect(owner.NameOf(machine)).To(Equal(name))
 },
-	Entry("a large KubeadmControlPlane", owner.KubeadmControlPlaneKind, int32(3), infrav1.DriverAuto, by(infrav1.DriverClusterAPI, "KubeadmControlPlane cp")),
-	Entry("a small one", owner.KubeadmControlPlaneKind, int32(2), infrav1.DriverAuto, by(infrav1.DriverDirect, "KubeadmControlPlane cp")),
-	Entry("a small one, by default", owner.KubeadmControlPlaneKind, int32(1), infrav1.UpgradeDriver(""), by(infrav1.DriverDirect, "KubeadmControlPlane cp")),
-	Entry("a small one that is left to Cluster API", owner.KubeadmControlPlaneKind, int32(1), infrav1.DriverClusterAPI, by(infrav1.DriverClusterAPI, "KubeadmControlPlane cp")),
-	Entry("a large one that is not", owner.KubeadmControlPlaneKind, int32(3), infrav1.DriverDirect, by(infrav1.DriverDirect, "KubeadmControlPlane cp")),
-	Entry("a control plane of another kind", "K3sControlPlane", int32(0), infrav1.DriverAuto, by(infrav1.DriverDirect, "K3sControlPlane cp")),
-	Entry("one that is left to Cluster API", "K3sControlPlane", int32(0), infrav1.DriverClusterAPI, HaveField("Problem", "K3sControlPlane cp cannot be updated in place by "+
-		"Cluster API, and driver is ClusterAPI in spec.nodeUpgradeOption of ElementalCluster c: the Machines keep their OS. Set driver Auto or Direct")),
-	Entry("a MachineDeployment", owner.MachineDeploymentKind, int32(0), infrav1.DriverAuto, by(infrav1.DriverClusterAPI, "MachineDeployment md")),
-	Entry("one that is left to this provider", owner.MachineDeploymentKind, int32(0), infrav1.DriverDirect, by(infrav1.DriverDirect, "MachineDeployment md")),
-	Entry("a MachineSet alone", "MachineSet", int32(0), infrav1.DriverAuto, by(infrav1.DriverDirect, "MachineSet cp")),
-	Entry("one that is left to Cluster API", "MachineSet", int32(0), infrav1.DriverClusterAPI, HaveField("Problem", HavePrefix("MachineSet cp cannot be updated in place by Cluster API"))),
-	Entry("nobody", "", int32(0), infrav1.DriverAuto, by(infrav1.DriverDirect, "Machine m")),
+	Entry("a MachineDeployment", "", "", true, infrav1.DriverDirect, "MachineDeployment md"),
+	Entry("a MachineDeployment in a Cluster of Rancher", "RKEControlPlane", "", true, infrav1.DriverRancherDrain, "MachineDeployment md"),
+	Entry("a MachineSet of its own", "", "MachineSet", false, infrav1.DriverDirect, "MachineSet ms"),
+	Entry("a KubeadmControlPlane", "", "KubeadmControlPlane", false, infrav1.DriverDirect, "KubeadmControlPlane ms"),
+	Entry("an RKE2ControlPlane", "", "RKE2ControlPlane", false, infrav1.DriverDirect, "RKE2ControlPlane ms"),
+	Entry("a control plane of another kind", "", "K3sControlPlane", false, infrav1.DriverDirect, "K3sControlPlane ms"),
+	Entry("none", "", "", false, infrav1.DriverDirect, "Machine m"),
+	Entry("none, in a Cluster of Rancher", "RKEControlPlane", "", false, infrav1.DriverDirect, "Machine m"),
 )
-
-var _ = It("The driver of a Cluster whose ElementalCluster does not exist yet is that by default", func() {
-	namespace := plane.NewNamespace(ctx)
-	cluster, _ := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{})
-	plane.Create(ctx, cluster)
-	Expect(ownersAt(0).DriverOfMachineDeployment(ctx, namespace, "c", "md")).To(by(infrav1.DriverClusterAPI, "MachineDeployment md"))
-})
-
-func by(driver infrav1.UpgradeDriver, of string) types.GomegaMatcher {
-	return And(HaveField("Driver", driver), HaveField("Owner", of), HaveField("Problem", ""))
-}

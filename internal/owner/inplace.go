@@ -63,9 +63,8 @@ func (o *Owners) controlPlaneReplaces(ctx context.Context, of ControlPlane) (str
 	strategy := of.strategy()
 	if replicas := of.Replicas(); replicas < minControlPlaneReplicas {
 		// Its maxSurge alone must not be changed: Cluster API would reject that.
-		return fmt.Sprintf("%s has spec.replicas %d and cannot be updated in place, %s: "+
-			"leave its reference as it is, set nodeUpgradeOption.driver Auto or Direct in its ElementalCluster and patch the ElementalMachineTemplate that it refers to, "+
-			"or set spec.replicas %d and %s.rollingUpdate.maxSurge 0",
+		return fmt.Sprintf("%s has spec.replicas %d and cannot be updated in place by Cluster API, %s: "+
+			"leave its reference as it is and patch the ElementalMachineTemplate that it refers to, or set spec.replicas %d and %s.rollingUpdate.maxSurge 0",
 			Describe(of), replicas, strategy.tooFew, minControlPlaneReplicas, strategy.field), nil
 	}
 	problems := []string{}

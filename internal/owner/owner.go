@@ -46,14 +46,11 @@ func TemplateName(o Owner) string {
 }
 
 // IsTopologyOwned reports whether the topology controller of Cluster API manages an owner's
-// reference. It would revert whatever we write to it.
+// reference. It reverts what others write to it.
 func IsTopologyOwned(o Owner) bool {
 	_, owned := o.Object().GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
 	return owned
 }
-
-// Same reports whether two owners are the same object, regardless of their versions.
-func Same(a, b Owner) bool { return a.Object().GetUID() == b.Object().GetUID() }
 
 // SameReference reports whether two versions of an owner refer to the same template.
 func SameReference(a, b Owner) bool { return *a.reference() == *b.reference() }

@@ -7,12 +7,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,14 +18,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 )
 
-// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinedeployments,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinedeployments,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinesets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes;rke2controlplanes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes;rke2controlplanes,verbs=get;list;watch
 
-// Owners finds owners and changes their references.
+// Owners finds owners, and reads what they have under way.
 type Owners struct {
-	// Client reads from the cache, which has the index of this package, and writes.
+	// Client reads from the cache, which has the index of this package.
 	Client client.Client
 	// Live reads from the API server, for decisions that a stale read would get wrong.
 	Live client.Reader
@@ -37,37 +35,33 @@ type Owners struct {
 	Observed observed.Changes
 
 	absent absentKinds
-	gates  knownGates
 }
 
-// List returns the owners in a namespace that one of some ElementalMachineTemplates concerns, by kind and name: they refer to it,
-// this provider has pointed them to it last, or has paused them for it, whatever they refer to now. They are the cache's own, and
-// must not be changed.
-func (o *Owners) List(ctx context.Context, namespace string, templates ...string) ([]Owner, error) {
-	wanted, found := sets.New(templates...), map[string]Owner{}
+// List returns the owners in a namespace that refer to an ElementalMachineTemplate and are not being deleted, by kind and name. They are the cache's own,
+// and must not be changed.
+func (o *Owners) List(ctx context.Context, namespace, template string) ([]Owner, error) {
+	found := []Owner{}
 	for _, kind := range controlPlaneKinds {
 		controlPlanes, err := o.controlPlanes(ctx, kind, namespace)
 		if err != nil {
 			return nil, err
 		}
 		for _, candidate := range controlPlanes {
-			if wanted.HasAny(templatesOf(candidate)...) {
-				found[Describe(candidate)] = candidate
+			if referredTo(candidate) == template {
+				found = append(found, candidate)
 			}
 		}
 	}
-	for template := range wanted {
-		deployments := &clusterv1.MachineDeploymentList{}
-		err := o.Client.List(ctx, deployments, client.InNamespace(namespace), client.MatchingFields{byTemplate: template}, client.UnsafeDisableDeepCopy)
-		if err != nil {
-			return nil, fmt.Errorf("listing MachineDeployments: %w", err)
-		}
-		for i := range deployments.Items {
-			candidate := ForMachineDeployment(&deployments.Items[i])
-			found[Describe(candidate)] = candidate
-		}
+	deployments := &clusterv1.MachineDeploymentList{}
+	err := o.Client.List(ctx, deployments, client.InNamespace(namespace), client.MatchingFields{byTemplate: template}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("listing MachineDeployments: %w", err)
 	}
-	return slices.SortedFunc(maps.Values(found), byName), nil
+	for i := range deployments.Items {
+		found = append(found, ForMachineDeployment(&deployments.Items[i]))
+	}
+	slices.SortFunc(found, byName)
+	return found, nil
 }
 
 // controlPlanes of a kind; none while its CRD is not installed.

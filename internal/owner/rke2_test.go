@@ -6,43 +6,18 @@ package owner_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
-	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
 
 var _ = Describe("RKE2ControlPlanes", func() {
-	DescribeTable("have a driver", Serial, func(replicas int32, option infrav1.UpgradeDriver, gates []string, expected infrav1.UpgradeDriver) {
-		namespace := plane.NewNamespace(ctx)
-		cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Driver: option})
-		controlPlane := ownertest.RKE2ControlPlane(namespace, "cp", "c", "t")
-		controlPlane.Spec.Replicas = ptr.To(replicas)
-		plane.Create(ctx, cluster, elemental, controlPlane)
-		if gates != nil {
-			deployment := managerWith(namespace, gates)
-			plane.Create(ctx, deployment)
-			DeferCleanup(func() { Expect(c.Delete(ctx, deployment)).To(Succeed()) })
-		}
-		Expect(ownersAt(0).DriverOf(ctx, ownertest.RKE2Machine(controlPlane, "m"))).To(by(expected, "RKE2ControlPlane cp"))
-	},
-		Entry("whose provider has the gate", int32(3), infrav1.DriverAuto, []string{"--feature-gates=InPlaceUpdates=true"}, infrav1.DriverClusterAPI),
-		Entry("whose provider has it off", int32(3), infrav1.DriverAuto, []string{"--feature-gates=InPlaceUpdates=false"}, infrav1.DriverDirect),
-		Entry("whose provider is too old to have it", int32(3), infrav1.DriverAuto, []string{"--leader-elect"}, infrav1.DriverDirect),
-		Entry("whose provider is not found, which waits", int32(3), infrav1.DriverAuto, nil, infrav1.DriverClusterAPI),
-		Entry("that are small", int32(2), infrav1.DriverAuto, []string{"--feature-gates=InPlaceUpdates=true"}, infrav1.DriverDirect),
-		Entry("that are left to Cluster API", int32(1), infrav1.DriverClusterAPI, nil, infrav1.DriverClusterAPI),
-		Entry("that are not", int32(3), infrav1.DriverDirect, []string{"--feature-gates=InPlaceUpdates=true"}, infrav1.DriverDirect),
-	)
-
 	DescribeTable("replace their Machines", func(change func(*rke2.ControlPlaneSpec), expected string) {
 		controlPlane := ownertest.RKE2ControlPlane("ns", "cp", "c", "t")
 		change(&controlPlane.Spec)
@@ -55,7 +30,7 @@ var _ = Describe("RKE2ControlPlanes", func() {
 		Expect(message).To(ContainSubstring(expected))
 	},
 		Entry("not with maxSurge 0", func(*rke2.ControlPlaneSpec) {}, ""),
-		Entry("with fewer than three", func(s *rke2.ControlPlaneSpec) { s.Replicas = nil }, "has spec.replicas 1 and cannot be updated in place, because CAPRKE2 deletes a Machine"),
+		Entry("with fewer than three", func(s *rke2.ControlPlaneSpec) { s.Replicas = nil }, "has spec.replicas 1 and cannot be updated in place by Cluster API, because CAPRKE2 deletes a Machine"),
 		Entry("with a surge", func(s *rke2.ControlPlaneSpec) { s.RolloutStrategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(1)) },
 			"has spec.rolloutStrategy.rollingUpdate.maxSurge 1: set maxSurge 0"),
 		Entry("with the default surge", func(s *rke2.ControlPlaneSpec) { s.RolloutStrategy = nil }, "maxSurge 1 by default: set maxSurge 0"),
@@ -93,19 +68,4 @@ var _ = Describe("RKE2ControlPlanes", func() {
 
 func set(machine *clusterv1.Machine, condition string, status metav1.ConditionStatus) {
 	conditions.Set(machine, metav1.Condition{Type: condition, Status: status, Reason: "Test"})
-}
-
-// managerWith is the Deployment of CAPRKE2's control plane manager, with arguments.
-func managerWith(namespace string, args []string) *appsv1.Deployment {
-	labels := map[string]string{clusterv1.ProviderNameLabel: "control-plane-rke2"}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "rke2-control-plane-controller-manager", Labels: labels},
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "manager", Image: "caprke2", Args: args}}},
-			},
-		},
-	}
 }

@@ -32,14 +32,12 @@ type Want struct {
 	reference clusterv1.ContractVersionedObjectReference
 	// isDirect says that driver Direct brings the Machine to the template, and no owner refers to it.
 	isDirect bool
-	// isRollout says that a rollout of this provider has set the reference, and nobody has changed it since.
-	isRollout bool
 }
 
-// WantsOS returns the OS that the owner of a Machine wants, according to the reader. During a rollout it may differ
-// from the OS that the Machine is being updated to. For a Machine that driver Direct upgrades it is that of the template that is
-// rolled out to it. If the owner refers to a template of another family by now, that counts. found is false if it is unknown: the Machine has no owner or one of another kind, and nothing is rolled out to
-// it, or the template is missing or of another kind; see Want.Unknown.
+// WantsOS returns the OS that the owner of a Machine wants, according to the reader. During a rollout it may differ from the OS that the Machine is
+// being updated to. It is that of the template that is rolled out to the Machine, if that is of the family of the one that the owner refers to, and
+// else the latter. found is false if it is unknown; see Want.Unknown: there is no such owner and nothing is rolled out to the Machine, or the template is
+// missing or of another kind.
 func WantsOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (want Want, found bool, err error) {
 	named, err := wantedReference(ctx, reader, machine)
 	if err != nil || named == nil {
@@ -72,8 +70,8 @@ func (o *Owners) WantsOSNow(ctx context.Context, machine *clusterv1.Machine) (wa
 	return WantsLatestOS(ctx, o.Live, machine)
 }
 
-// WantsLatestOS is WantsOS but for a clone whose source was given another OS since: the owner is pointed to that at the next quiet point, and no Machine
-// may begin with the former one. Where another party has set the reference, that counts.
+// WantsLatestOS is WantsOS but for a clone whose source was given another OS since: the Machine is brought to that next, and no Machine may start with
+// the former one.
 func WantsLatestOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (want Want, found bool, err error) {
 	want, found, err = WantsOS(ctx, reader, machine)
 	if err != nil || !found {
@@ -90,9 +88,9 @@ func WantsLatestOS(ctx context.Context, reader client.Reader, machine *clusterv1
 }
 
 // Overtaker is the source of the clone that is wanted, if it was given another OS since, according to the reader: no Machine may begin with the
-// clone's. It is nil if there is none, or if another party has set the reference to the clone.
+// clone's. It is nil if there is none, or if an owner refers to the clone.
 func (w Want) Overtaker(ctx context.Context, reader client.Reader) (*infrav1.ElementalMachineTemplate, error) {
-	if !w.isRollout || !rollout.IsClone(w.Template) {
+	if !w.isDirect || !rollout.IsClone(w.Template) {
 		return nil, nil
 	}
 	source, err := existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, w.Template.Namespace, rollout.SourceName(w.Template))
@@ -104,7 +102,7 @@ func (w Want) Overtaker(ctx context.Context, reader client.Reader) (*infrav1.Ele
 
 // Unknown describes why WantsOS has not found what the owner of a Machine wants, and what to do.
 func (w Want) Unknown(machine *clusterv1.Machine) string {
-	const kinds = "nothing is rolled out to it by driver Direct: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from"
+	const kinds = "nothing is rolled out to it for a patched template: see condition RolloutBlocked of the ElementalMachineTemplate that it was made from"
 	if w.isDirect {
 		return fmt.Sprintf("ElementalMachineTemplate %s, which is rolled out to Machine %s, does not exist: patch the template that it was a clone of",
 			w.reference.Name, machine.Name)
@@ -138,38 +136,42 @@ func isOurTemplate(named clusterv1.ContractVersionedObjectReference) bool {
 
 // wantedReference is a Want with the reference to the template with the OS, and who has set it. It is nil if nothing says which one it is.
 func wantedReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*Want, error) {
-	direct, err := DirectTemplateOf(ctx, reader, machine)
-	switch {
-	case err != nil:
+	noted, err := DirectTemplateOf(ctx, reader, machine)
+	if err != nil {
 		return nil, err
-	case direct == "":
-		return ownersReference(ctx, reader, machine)
-	case IsOfMachineSet(machine):
-		return wantedOfPool(ctx, reader, machine, direct)
 	}
-	return &Want{reference: templateNamed(direct), isDirect: true, isRollout: true}, nil
+	byOwner, err := ownersReference(ctx, reader, machine)
+	switch {
+	case err != nil, noted == "":
+		return byOwner, err
+	case byOwner != nil:
+		return wantedByNote(ctx, reader, machine.Namespace, byOwner, noted)
+	case IsOfMachineSet(machine): // which is gone
+		return nil, nil
+	}
+	return &Want{reference: templateNamed(noted), isDirect: true}, nil
 }
 
 func templateNamed(name string) clusterv1.ContractVersionedObjectReference {
 	return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: ElementalMachineTemplateKind, Name: name}
 }
 
-// wantedOfPool is the template that is rolled out to a Machine of a MachineSet if it is of the family of the one that the owner refers to, and otherwise
-// that: an annotation of the ElementalMachine names the former, and must not have the host take the OS of another family.
-func wantedOfPool(ctx context.Context, reader client.Reader, machine *clusterv1.Machine, name string) (*Want, error) {
-	byOwner, err := ownersReference(ctx, reader, machine)
-	if err != nil || byOwner == nil || !isOurTemplate(byOwner.reference) || byOwner.reference.Name == name {
-		return byOwner, err
+// wantedByNote is the template that is rolled out to a Machine if it is of the family of the one that the owner refers to, and otherwise
+// that: a note on the ElementalMachine names the former, and must not have the host take the OS of another family.
+func wantedByNote(ctx context.Context, reader client.Reader, namespace string, byOwner *Want, name string) (*Want, error) {
+	if !isOurTemplate(byOwner.reference) || byOwner.reference.Name == name {
+		return byOwner, nil
 	}
-	byOwner.Template, err = existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, machine.Namespace, byOwner.reference.Name)
+	var err error
+	byOwner.Template, err = existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, namespace, byOwner.reference.Name)
 	if err != nil || byOwner.Template == nil {
 		return byOwner, err
 	}
-	template, err := existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, machine.Namespace, name)
+	template, err := existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, namespace, name)
 	if err != nil || template == nil || rollout.FamilyOf(template) != rollout.FamilyOf(byOwner.Template) {
 		return byOwner, err
 	}
-	return &Want{reference: templateNamed(name), Template: template, isDirect: true, isRollout: true}, nil
+	return &Want{reference: templateNamed(name), Template: template, isDirect: true}, nil
 }
 
 func ownersReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*Want, error) {
@@ -188,12 +190,7 @@ func ownersReference(ctx context.Context, reader client.Reader, machine *cluster
 	if err := reader.Get(ctx, key, controlPlane.Object()); err != nil {
 		return nil, existing.UnlessAbsent(err, "reading "+controller.Kind+" "+key.Name)
 	}
-	return referredBy(controlPlane), nil
-}
-
-func referredBy(of Owner) *Want {
-	named := *of.reference()
-	return &Want{reference: named, isRollout: of.Object().GetAnnotations()[infrav1.RolloutCloneAnnotation] == named.Name}
+	return &Want{reference: *controlPlane.reference()}, nil
 }
 
 // wantedByMachineSet reads the MachineDeployment, because a MachineSet keeps the template that it was created for.
@@ -211,5 +208,5 @@ func wantedByMachineSet(ctx context.Context, reader client.Reader, key client.Ob
 	if err := reader.Get(ctx, key, md); err != nil {
 		return nil, existing.UnlessAbsent(err, "reading MachineDeployment "+key.Name)
 	}
-	return referredBy(ForMachineDeployment(md)), nil
+	return &Want{reference: md.Spec.Template.Spec.InfrastructureRef}, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
-// cloned is a MachineDeployment that was pointed to a clone of a template, with a Machine.
+// cloned is a MachineDeployment with a Machine that is brought to a clone of the template to which that refers.
 type cloned struct {
 	source, clone *infrav1.ElementalMachineTemplate
 	md            *clusterv1.MachineDeployment
@@ -32,10 +32,11 @@ func newCloned(source string) *cloned {
 	x := &cloned{source: ownertest.Template(namespace, source, "v1"), clone: ownertest.Template(namespace, "clone", "v1")}
 	x.clone.Labels = map[string]string{infrav1.SourceTemplateLabel: rollout.LabelValue(source)}
 	x.clone.Annotations = map[string]string{infrav1.SourceTemplateLabel: source}
-	x.md = ownertest.MachineDeployment(namespace, "md", "c", "clone", 1)
-	x.md.Annotations = map[string]string{infrav1.RolloutCloneAnnotation: "clone"}
-	plane.Create(ctx, x.source, x.clone, x.md)
-	set := ownertest.MachineSet(x.md, "ms", "clone", 1)
+	x.md = ownertest.MachineDeployment(namespace, "md", "c", source, 1)
+	elemental := ownertest.ElementalMachine(namespace, "m", source, "v1")
+	elemental.Annotations[infrav1.DirectTemplateAnnotation] = "clone"
+	plane.Create(ctx, x.source, x.clone, x.md, elemental)
+	set := ownertest.MachineSet(x.md, "ms", source, 1)
 	plane.Create(ctx, set)
 	x.machine = ownertest.Machine(set, "m")
 	return x
@@ -58,7 +59,7 @@ func (x *cloned) wants() (template, image string) {
 	return want.TemplateName, image
 }
 
-var _ = Describe("What is wanted now of a Machine whose owner was pointed to a clone", func() {
+var _ = Describe("What is wanted now of a Machine that is brought to a clone", func() {
 	const v2 = `{"imageUri":"v2"}`
 
 	DescribeTable("is", func(template, image string, change func(x *cloned)) {
@@ -74,13 +75,14 @@ var _ = Describe("What is wanted now of a Machine whose owner was pointed to a c
 			x.patched(`{"imageUri":"v1"}`)
 		}),
 		Entry("that of the clone, if the patch changes no OS", "clone", "v1", func(x *cloned) { x.patched(`{"imageUri":"v1","debug":true}`) }),
-		Entry("that of the clone, if another party has pointed the owner there", "clone", "v1", func(x *cloned) {
+		Entry("that of the clone, if a user has the owner refer to that", "clone", "v1", func(x *cloned) {
 			x.patched(v2)
-			x.md.Annotations[infrav1.RolloutCloneAnnotation] = "later"
+			x.md.Spec.Template.Spec.InfrastructureRef.Name = "clone"
 			Expect(c.Update(ctx, x.md)).To(Succeed())
 		}),
-		Entry("that of the clone, if the source is gone", "clone", "v1", func(x *cloned) {
+		Entry("that of the clone, if the source is gone, and no owner refers to it", "clone", "v1", func(x *cloned) {
 			x.patched(v2)
+			x.machine.OwnerReferences = nil
 			Expect(c.Delete(ctx, x.source)).To(Succeed())
 		}),
 		Entry("that of the clone, if the source is being deleted", "clone", "v1", func(x *cloned) {
@@ -98,11 +100,17 @@ var _ = Describe("What is wanted now of a Machine whose owner was pointed to a c
 		Expect([]string{wants, image}).To(Equal([]string{name, "v2"}))
 	})
 
-	It("is that of the source of a clone that driver Direct brings it to", func() {
+	It("is that of the template that a control plane was rotated to, whatever is noted on its Machine", func() {
 		x := newCloned("t")
-		elemental := ownertest.ElementalMachine(x.md.Namespace, "m", "t", "v1")
-		elemental.Annotations[infrav1.DirectTemplateAnnotation] = "clone"
-		plane.Create(ctx, elemental)
+		kcp := ownertest.KubeadmControlPlane(x.md.Namespace, "cp", "c", "next")
+		plane.Create(ctx, kcp, ownertest.Template(x.md.Namespace, "next", "v3"))
+		x.machine.OwnerReferences = ownertest.ControlPlaneMachine(kcp, "m").OwnerReferences
+		wants, image := x.wants()
+		Expect([]string{wants, image}).To(Equal([]string{"next", "v3"}))
+	})
+
+	It("is that of the source, also of a Machine without an owner", func() {
+		x := newCloned("t")
 		x.machine.OwnerReferences = nil
 		_, image := x.wants()
 		Expect(image).To(Equal("v1"))
@@ -111,7 +119,7 @@ var _ = Describe("What is wanted now of a Machine whose owner was pointed to a c
 		Expect(image).To(Equal("v2"))
 	})
 
-	It("is what the reference says, for what is reported from the cache", func() {
+	It("is the content of the clone, for what is reported from the cache", func() {
 		x := newCloned("t")
 		x.patched(v2)
 		want, found, err := owner.WantsOS(ctx, client.Reader(c), x.machine)

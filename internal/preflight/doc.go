@@ -6,8 +6,7 @@
 //
 // A Snapshot is read of the management and the workload cluster, once for a pass. The checks are pure functions
 // of it and of the Subject, the node at hand, so that one answer holds wherever it is asked for: before every
-// node (controllers/hostupgrade), when an upgrade is requested (internal/webhooks), before the owner of Machines
-// is pointed to another image (controllers/machinetemplate), and in Cluster API's lifecycle hooks (hooks).
+// node (controllers/hostupgrade), when an upgrade is requested (internal/webhooks), and in Cluster API's lifecycle hooks (hooks).
 //
 // What stands against it in KubeVirt or Longhorn is known to them: residents of the workload cluster bring their own
 // checks, which are run among the others.

@@ -16,7 +16,6 @@ import (
 
 const (
 	contentHashLength = 2 * sha256.Size // in hexadecimal: all of it
-	idLength          = 10
 )
 
 // ContentHash identifies spec.template.spec of a template, independent of the order of keys, with the image of its ManagedOSVersion.
@@ -42,11 +41,6 @@ func ClassContent(templates []*infrav1.ElementalMachineTemplate) (string, error)
 		parts = append(parts, template.Name, hash)
 	}
 	return digest(contentHashLength, parts...), nil
-}
-
-// ID identifies a rollout: an owner and its new content.
-func ID(ownerKind, namespace, ownerName, contentHash string) string {
-	return digest(idLength, ownerKind, namespace, ownerName, contentHash)
 }
 
 // canonicalJSON encodes twice, because raw JSON within a value keeps its order of keys the first time.

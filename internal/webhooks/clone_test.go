@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 var _ = Describe("A clone of an ElementalMachineTemplate", func() {
@@ -29,7 +30,9 @@ var _ = Describe("A clone of an ElementalMachineTemplate", func() {
 		GinkgoHelper()
 		made := template()
 		made.Labels = map[string]string{infrav1.SourceTemplateLabel: "workers", clusterv1.ClusterNameLabel: "c"}
-		made.Annotations = map[string]string{infrav1.SourceTemplateLabel: "workers"}
+		hash, err := rollout.ContentHash(made)
+		Expect(err).NotTo(HaveOccurred())
+		made.Annotations = map[string]string{infrav1.SourceTemplateLabel: "workers", infrav1.RolledOutHashAnnotation: hash}
 		Expect(person.Create(ctx, made)).To(Succeed())
 		return made
 	}

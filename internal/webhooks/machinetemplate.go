@@ -19,34 +19,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
-// +kubebuilder:webhook:verbs=create,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-elementalmachinetemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,versions=v1beta1,name=default.elementalmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalmachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,versions=v1beta1,name=validation.elementalmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
 // MachineTemplate is the webhook of ElementalMachineTemplates: of spec.template.spec only osVersionManagement may be changed,
 // because a machine can be updated in place for that field only. The spec of a clone is not changed by anybody, nor what marks it.
 type MachineTemplate struct{}
 
-var (
-	_ admission.Defaulter[*infrav1.ElementalMachineTemplate] = &MachineTemplate{}
-	_ admission.Validator[*infrav1.ElementalMachineTemplate] = &MachineTemplate{}
-)
-
-// Default records the content of a new template as rolled out: owners that refer to it from their creation
-// need not be pointed to a clone.
-func (*MachineTemplate) Default(_ context.Context, template *infrav1.ElementalMachineTemplate) error {
-	if _, recorded := template.Annotations[infrav1.RolledOutHashAnnotation]; recorded {
-		return nil
-	}
-	hash, err := rollout.ContentHash(template)
-	if err != nil {
-		return fmt.Errorf("hashing the content: %w", err)
-	}
-	if template.Annotations == nil {
-		template.Annotations = map[string]string{}
-	}
-	template.Annotations[infrav1.RolledOutHashAnnotation] = hash
-	return nil
-}
+var _ admission.Validator[*infrav1.ElementalMachineTemplate] = &MachineTemplate{}
 
 // ValidateCreate rejects templates from which no machine could be created.
 func (*MachineTemplate) ValidateCreate(_ context.Context, template *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {

@@ -22,7 +22,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	}{
 		{"ElementalMachineTemplate", func() error {
 			w := &MachineTemplate{}
-			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalMachineTemplate{}).WithDefaulter(w).WithValidator(w).Complete()
+			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalMachineTemplate{}).WithValidator(w).Complete()
 		}},
 		{"ElementalClusterTemplate", func() error {
 			return ctrl.NewWebhookManagedBy(mgr, &infrav1.ElementalClusterTemplate{}).WithValidator(&ClusterTemplate{}).Complete()

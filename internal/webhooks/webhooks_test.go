@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	labimage "github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
@@ -55,27 +54,6 @@ var _ = Describe("ElementalMachineTemplate", func() {
 		change(template)
 		return template
 	}
-
-	It("has its content recorded as rolled out when it is made", func(ctx SpecContext) {
-		template := make(func(*infrav1.ElementalMachineTemplate) {})
-		hash, err := rollout.ContentHash(template)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(person.Create(ctx, template)).To(Succeed())
-		Expect(template.Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, hash))
-
-		By("a patch of the OS, which is to be rolled out")
-		template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2")
-		Expect(person.Update(ctx, template)).To(Succeed())
-		Expect(template.Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, hash))
-	})
-
-	It("keeps the record that it comes with, as when it is moved", func(ctx SpecContext) {
-		template := make(func(t *infrav1.ElementalMachineTemplate) {
-			t.Annotations = map[string]string{infrav1.RolledOutHashAnnotation: "before"}
-		})
-		Expect(person.Create(ctx, template)).To(Succeed())
-		Expect(template.Annotations).To(HaveKeyWithValue(infrav1.RolledOutHashAnnotation, "before"))
-	})
 
 	DescribeTable("is made",
 		func(ctx SpecContext, change func(*infrav1.ElementalMachineTemplate), refusal string) {
@@ -132,14 +110,14 @@ var _ = Describe("ElementalMachineTemplate", func() {
 		}, false, immutable),
 		Entry("in its selector, by Cluster API's dry run", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.Selector = selector("b")
-			t.Annotations[clusterv1.TopologyDryRunAnnotation] = ""
+			t.Annotations = map[string]string{clusterv1.TopologyDryRunAnnotation: ""}
 		}, true, ""),
 		Entry("not in its selector, by anybody's dry run", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.Selector = selector("b")
 		}, true, immutable),
 		Entry("not in its selector, by something that claims to be a dry run", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.Selector = selector("b")
-			t.Annotations[clusterv1.TopologyDryRunAnnotation] = ""
+			t.Annotations = map[string]string{clusterv1.TopologyDryRunAnnotation: ""}
 		}, false, immutable),
 	)
 })

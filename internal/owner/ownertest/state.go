@@ -42,20 +42,6 @@ func Observe(ctx context.Context, c client.Client, object client.Object, machine
 	Expect(c.Status().Update(ctx, object)).To(Succeed())
 }
 
-// AnswerPause does what the MachineDeployment controller does first after a change of the paused annotation: it
-// updates the condition Paused. It returns whether that changed.
-func AnswerPause(ctx context.Context, c client.Client, md *clusterv1.MachineDeployment) (bool, error) {
-	if err := c.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
-		return false, err
-	}
-	answer := paused(md)
-	if known := conditions.Get(md, clusterv1.PausedCondition); known != nil && known.Status == answer.Status {
-		return false, nil
-	}
-	conditions.Set(md, answer)
-	return true, c.Status().Update(ctx, md)
-}
-
 // paused is the condition Paused, with a transition some time ago.
 func paused(md *clusterv1.MachineDeployment) metav1.Condition {
 	said := metav1.Condition{

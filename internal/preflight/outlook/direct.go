@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/direct"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
@@ -48,11 +49,14 @@ func (v *Viewer) OfDirect(ctx context.Context, cluster client.ObjectKey, machine
 	return seen, err
 }
 
-// isAnyUnderWay reports whether driver Direct is bringing one of some machines to another OS, or has not succeeded to.
+// isAnyUnderWay reports whether Cluster API is updating one of some machines, or driver Direct is bringing it to another OS, or has not succeeded to.
 func isAnyUnderWay(ctx context.Context, view *clusterview.View, elementals map[string]*infrav1.ElementalMachine, machines sets.Set[string]) (bool, error) {
 	for name := range machines {
 		if elementals[name] == nil {
 			continue
+		}
+		if owner.IsUpdating(elementals[name]) {
+			return true, nil
 		}
 		if underWay, err := view.IsDirectUnderWay(ctx, elementals[name]); err != nil || underWay {
 			return underWay, err

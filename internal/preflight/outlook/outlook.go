@@ -17,8 +17,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -68,29 +66,6 @@ type Viewer struct {
 	Now func() time.Time
 
 	snapshots preflight.Reader
-}
-
-// OfOwner looks at the Machines of an owner that do not run what is wanted yet. What is listed in the workload cluster is at most
-// maxAge old. Waivers are the template's.
-func (v *Viewer) OfOwner(ctx context.Context, of owner.Owner, wanted infrav1.OSVersionManagement, maxAge time.Duration, templates ...client.Object) (*Outlook, error) {
-	key := client.ObjectKey{Namespace: of.Object().GetNamespace(), Name: of.ClusterName()}
-	view := clusterview.New(v.Client, key)
-	underWay, err := view.IsUnderWay(ctx, of)
-	if err != nil {
-		return nil, err
-	}
-	elementals, err := elementalMachines(ctx, view)
-	if err != nil {
-		return nil, err
-	}
-	seen, err := v.look(ctx, key, view, maxAge, templates, func(machine *clusterv1.Machine) bool {
-		elemental := elementals[machine.Spec.InfrastructureRef.Name]
-		return owner.Made(of, machine.Labels) && elemental != nil && !osversion.Same(elemental.Spec.OSVersionManagement, wanted)
-	})
-	if seen != nil {
-		seen.UnderWay = underWay
-	}
-	return seen, err
 }
 
 // OfCluster looks at those Machines of a cluster that are chosen.

@@ -91,8 +91,8 @@ func (g *Guard) checkReference(ctx context.Context, before, after owner.Owner) e
 		},
 		{
 			reason: verdict.Between,
-			remedy: "; a Machine could be deleted. Retry when it has, which takes seconds, or change the ElementalMachineTemplate, " +
-				"whose rollout waits until that is safe",
+			remedy: "; a Machine could be deleted. Retry when it has, which takes seconds, or patch the ElementalMachineTemplate, " +
+				"which changes no reference",
 		},
 	})
 }

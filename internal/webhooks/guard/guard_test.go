@@ -139,7 +139,7 @@ var _ = Describe("The guard", func() {
 		p.has("bad", 1, 1)
 		Expect(p.goTo("good")).To(beDenied(
 			"MachineDeployment md is in the middle of a rollout, and Cluster API is about to take the next Machine from MachineSet ms-old",
-			"or change the ElementalMachineTemplate, whose rollout waits until that is safe"))
+			"or patch the ElementalMachineTemplate, which changes no reference"))
 
 		By("after the last one")
 		p.has("old", 0, 0)

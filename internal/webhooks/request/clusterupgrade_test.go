@@ -23,8 +23,8 @@ import (
 func newOwnedWorld(ctx context.Context) *world {
 	GinkgoHelper()
 	w := newWorld(ctx)
-	deployment := &clusterv1.MachineDeployment{}
-	Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: template}, deployment)).To(Succeed())
+	deployment := ownertest.MachineDeployment(w.namespace, template, cluster, template, 2)
+	Expect(live.Create(ctx, deployment)).To(Succeed())
 	set := ownertest.MachineSet(deployment, template, template, 2)
 	Expect(live.Create(ctx, set)).To(Succeed())
 	for _, name := range []string{"a", "b"} {

@@ -18,7 +18,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
 // controlledBy a kind. Nothing reads the owner itself.
@@ -43,8 +42,6 @@ func (w *world) addOther(ctx context.Context, name string, controller *metav1.Ow
 	Expect(live.Update(ctx, machine)).To(Succeed())
 	Expect(live.Get(ctx, key, elemental)).To(Succeed())
 	elemental.Labels = labels
-	elemental.Annotations = ownertest.ElementalMachine("", "", template, "").Annotations
-	elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID}}
 	Expect(live.Update(ctx, elemental)).To(Succeed())
 }
 
@@ -86,8 +83,7 @@ var _ = Describe("A request of an upgrade by driver Direct", func() {
 	const of = "controlplane.cluster.x-k8s.io"
 
 	DescribeTable("is rejected with what is in the way of its Machines, in the same words", func(ctx SpecContext, controller *metav1.OwnerReference) {
-		w := newWorld(ctx)
-		Expect(live.DeleteAllOf(ctx, &clusterv1.MachineDeployment{}, client.InNamespace(w.namespace))).To(Succeed())
+		w := newEmptyWorld(ctx)
 		w.addOther(ctx, "other", controller)
 		w.changeNode(ctx, "other", cordon)
 		err := w.ask(ctx, "v2")
@@ -103,17 +99,13 @@ var _ = Describe("A request of an upgrade by driver Direct", func() {
 	)
 
 	DescribeTable("is not checked where it reaches no Machine", func(ctx SpecContext, change func(context.Context, *world), controller *metav1.OwnerReference) {
-		w := newWorld(ctx)
-		Expect(live.DeleteAllOf(ctx, &clusterv1.MachineDeployment{}, client.InNamespace(w.namespace))).To(Succeed())
+		w := newEmptyWorld(ctx)
 		w.addOther(ctx, "other", controller)
 		w.changeNode(ctx, "other", cordon)
 		change(ctx, w)
 		Expect(w.ask(ctx, "v2")).To(Succeed())
 		Expect(person.Warnings).To(BeEmpty())
 	},
-		Entry("that driver ClusterAPI leaves alone", func(ctx context.Context, w *world) {
-			w.setOption(ctx, func(option *infrav1.NodeUpgradeOption) { option.Driver = infrav1.DriverClusterAPI })
-		}, controlledBy(of, "KThreesControlPlane")),
 		Entry("of a template that a topology would put back", func(ctx context.Context, w *world) {
 			owned := &infrav1.ElementalMachineTemplate{}
 			Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: template}, owned)).To(Succeed())
@@ -133,8 +125,7 @@ var _ = Describe("A request of an upgrade by driver Direct", func() {
 	})
 
 	It("tells the plan on a dry run: control planes first, one at a time", func(ctx SpecContext) {
-		w := newWorld(ctx)
-		Expect(live.DeleteAllOf(ctx, &clusterv1.MachineDeployment{}, client.InNamespace(w.namespace))).To(Succeed())
+		w := newEmptyWorld(ctx)
 		w.setOption(ctx, func(option *infrav1.NodeUpgradeOption) { option.MaxConcurrent = 2 })
 		w.addOther(ctx, "alone", nil)
 		for _, name := range []string{"z", "y", "x"} {
@@ -148,9 +139,9 @@ var _ = Describe("A request of an upgrade by driver Direct", func() {
 	})
 
 	It("says of a small control plane for how long its API is down, and what permits that, and is admitted", func(ctx SpecContext) {
-		w := newWorld(ctx)
-		Expect(live.DeleteAllOf(ctx, &clusterv1.MachineDeployment{}, client.InNamespace(w.namespace))).To(Succeed())
+		w := newEmptyWorld(ctx)
 		w.addOther(ctx, "cp", controlledBy(of, "KThreesControlPlane"))
+		w.addNode(ctx, "other")
 		loses := "Beware of Cluster/edge: loses its API while Node " + w.node("cp") + " is down "
 		Expect(w.ask(ctx, "v2", client.DryRunAll)).To(Succeed())
 		Expect(person.Warnings).To(HaveExactElements("Cluster edge: 1 node to upgrade, 1 at a time", "1. Node "+w.node("cp"), loses+"(for how long is not known yet): etcd has no majority without it. "+

@@ -13,7 +13,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/topology"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,7 +21,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
@@ -35,9 +33,7 @@ const answerTimeout = 4 * time.Second
 
 // Validator checks requests.
 type Validator struct {
-	// Owners finds the owners that refer to templates.
-	Owners *owner.Owners
-	// Client reads templates, from the cache.
+	// Client reads Machines, from the cache, which has the indexes of package clusterview.
 	Client client.Reader
 	// Outlook previews the rollout in the clusters.
 	Outlook *outlook.Viewer
@@ -114,22 +110,7 @@ func (v *Validator) look(ctx context.Context, template *infrav1.ElementalMachine
 			}
 		}
 	}
-	shareUnderWay(views)
 	return views, nil
-}
-
-// shareUnderWay has a rollout that has not ended for some Machines of a Cluster count for all that the template reaches there: another
-// image is the way out of it, and what it has left behind is in the way of all.
-func shareUnderWay(views []*outlook.Outlook) {
-	underWay := sets.New[string]()
-	for _, seen := range views {
-		if seen.UnderWay {
-			underWay.Insert(seen.Cluster.Name)
-		}
-	}
-	for _, seen := range views {
-		seen.UnderWay = underWay.Has(seen.Cluster.Name)
-	}
 }
 
 // findings are what is said about a request, and what blocks it.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -33,6 +34,16 @@ type world struct{ namespace string }
 
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
+	w := newEmptyWorld(ctx)
+	for _, name := range []string{"a", "b"} {
+		w.addWorker(ctx, name)
+	}
+	return w
+}
+
+// newEmptyWorld is one whose template has made no Machine.
+func newEmptyWorld(ctx context.Context) *world {
+	GinkgoHelper()
 	w := &world{namespace: server.NewNamespace(ctx)}
 	connector.err, connector.hangs, person.Warnings = nil, false, nil
 	DeferCleanup(func(ctx SpecContext) { Expect(live.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed()) })
@@ -43,10 +54,6 @@ func newWorld(ctx context.Context) *world {
 	made := &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(template)}
 	made.Spec.Template.Spec.OSVersionManagement = image("v1")
 	Expect(live.Create(ctx, made)).To(Succeed())
-	w.addDeployment(ctx)
-	for _, name := range []string{"a", "b"} {
-		w.addWorker(ctx, name)
-	}
 	return w
 }
 
@@ -60,40 +67,29 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 	}}
 }
 
-func (w *world) addDeployment(ctx context.Context) {
-	GinkgoHelper()
-	labels := map[string]string{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineDeploymentNameLabel: template}
-	Expect(live.Create(ctx, &clusterv1.MachineDeployment{ObjectMeta: w.meta(template), Spec: clusterv1.MachineDeploymentSpec{
-		ClusterName: cluster, Replicas: new(int32(2)), Selector: metav1.LabelSelector{MatchLabels: labels},
-		Template: clusterv1.MachineTemplateSpec{
-			ObjectMeta: clusterv1.ObjectMeta{Labels: labels},
-			Spec: clusterv1.MachineSpec{
-				ClusterName: cluster, Bootstrap: clusterv1.Bootstrap{DataSecretName: new("bootstrap")},
-				InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-					APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalMachineTemplate", Name: template,
-				},
-			},
-		},
-	}})).To(Succeed())
-}
-
 func (w *world) addWorker(ctx context.Context, name string) {
 	GinkgoHelper()
-	elemental := &infrav1.ElementalMachine{ObjectMeta: w.meta(name)}
-	elemental.Annotations = map[string]string{clusterv1.TemplateClonedFromNameAnnotation: template}
-	elemental.Spec.OSVersionManagement = image("v1")
-	Expect(live.Create(ctx, elemental)).To(Succeed())
 	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
 		ClusterName: cluster, Bootstrap: clusterv1.Bootstrap{DataSecretName: new("bootstrap")},
 		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "ElementalMachine", Name: name},
 	}}
 	Expect(live.Create(ctx, machine)).To(Succeed())
+	elemental := &infrav1.ElementalMachine{ObjectMeta: w.meta(name)}
+	elemental.Annotations = ownertest.ElementalMachine("", "", template, "").Annotations
+	elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID}}
+	elemental.Spec.OSVersionManagement = image("v1")
+	Expect(live.Create(ctx, elemental)).To(Succeed())
 	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: w.node(name)}
 	machine.Status.Phase = string(clusterv1.MachinePhaseRunning)
 	Expect(live.Status().Update(ctx, machine)).To(Succeed())
 	host := &infrav1.ElementalHost{ObjectMeta: w.meta(name)}
 	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Namespace: w.namespace, Name: name}
 	Expect(live.Create(ctx, host)).To(Succeed())
+	w.addNode(ctx, name)
+}
+
+func (w *world) addNode(ctx context.Context, name string) {
+	GinkgoHelper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.node(name)}}
 	Expect(live.Create(ctx, node)).To(Succeed())
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -141,7 +137,9 @@ func (w *world) ask(ctx context.Context, tag string, options ...client.PatchOpti
 func (w *world) annotate(ctx context.Context, object client.Object, name, key, value string) {
 	GinkgoHelper()
 	Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, object)).To(Succeed())
-	object.SetAnnotations(map[string]string{key: value, clusterv1.TemplateClonedFromNameAnnotation: template})
+	annotations := ownertest.ElementalMachine("", "", template, "").Annotations
+	annotations[key] = value
+	object.SetAnnotations(annotations)
 	Expect(live.Update(ctx, object)).To(Succeed())
 }
 
@@ -198,8 +196,8 @@ var _ = Describe("A request of an upgrade", func() {
 		w.changeNode(ctx, "a", makeNotReady)
 		Expect(w.ask(ctx, "v1")).To(Succeed())
 		w.annotate(ctx, &infrav1.ElementalMachineTemplate{}, template, "note", "x")
-		Expect(live.DeleteAllOf(ctx, &clusterv1.MachineDeployment{}, client.InNamespace(w.namespace))).To(Succeed())
-		Expect(w.ask(ctx, "v2")).To(Succeed(), "a template that nothing refers to")
+		Expect(live.DeleteAllOf(ctx, &infrav1.ElementalMachine{}, client.InNamespace(w.namespace))).To(Succeed())
+		Expect(w.ask(ctx, "v2")).To(Succeed(), "a template that has made nothing")
 	})
 
 	It("takes over a rollout that is under way, whatever is in the way of that", func(ctx SpecContext) {

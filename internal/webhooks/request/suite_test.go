@@ -10,11 +10,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks/request"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -64,7 +62,7 @@ var _ = BeforeSuite(func() {
 	mgr := server.NewManager()
 	connector, closed = &switchable{}, closedNamespaces{}
 	validator := &request.Validator{
-		Owners: &owner.Owners{Client: live, Live: live, Clock: clock.RealClock{}}, Client: live,
+		Client:  live,
 		Outlook: &outlook.Viewer{Client: live, Workload: connector, Namespaces: closed, Now: time.Now},
 	}
 	Expect(validator.SetupWithManager(mgr)).To(Succeed())

@@ -183,8 +183,8 @@ var _ = Describe("A cluster of a ClusterClass", Ordered, func() {
 		wrong := suite.Push(ctx, cluster, image.OS{})
 		at := settledReference(ctx)
 		Expect(cluster.PatchPool(ctx, at, wrong)).To(Succeed())
-		Eventually(rolledOut).WithContext(ctx).WithArguments(cluster, at).Should(And(
-			HaveField("Reason", infrav1.ManagedByTopologyReason), HaveField("Message", ContainSubstring("change the ClusterClass"))))
+		Eventually(blocked).WithContext(ctx).WithArguments(cluster, at).Should(And(
+			HaveField("Reason", infrav1.ManagedByTopologyReason), HaveField("Message", ContainSubstring("change its variables, or its class"))))
 
 		By("triggering the topology controller, which reverts to a template with the content of the class")
 		Expect(cluster.Touch(ctx, "once")).To(Succeed())

@@ -61,14 +61,14 @@ func topologyTemplates(ctx context.Context, cluster *scenario.Cluster) (map[stri
 	return found, err
 }
 
-// rolledOut is the condition RolledOut of a template while it is False.
-func rolledOut(ctx context.Context, cluster *scenario.Cluster, name string) (metav1.Condition, error) {
+// blocked is the condition RolloutBlocked of a template while it is True.
+func blocked(ctx context.Context, cluster *scenario.Cluster, name string) (metav1.Condition, error) {
 	template := &infrav1.ElementalMachineTemplate{}
 	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: name}, template)
-	if err != nil || !conditions.IsFalse(template, infrav1.ReferencesUpdatedCondition) {
+	if err != nil || !conditions.IsTrue(template, infrav1.RolloutBlockedCondition) {
 		return metav1.Condition{}, err
 	}
-	return *conditions.Get(template, infrav1.ReferencesUpdatedCondition), nil
+	return *conditions.Get(template, infrav1.RolloutBlockedCondition), nil
 }
 
 // refusals are the events that report a refused change.

@@ -106,7 +106,6 @@ var _ = Describe("cert-manager", func() {
 			Expect(authorities).To(ConsistOf(base64.StdEncoding.EncodeToString(secret.Data["ca.crt"])), configuration)
 		}
 		Expect(source.trusting).To(HaveKey(ContainSubstring("validating")))
-		Expect(source.trusting).To(HaveKey(ContainSubstring("mutating")))
 	})
 
 	It("issues the CA by which Cluster API trusts the hooks", func(ctx SpecContext) {

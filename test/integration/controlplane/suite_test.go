@@ -31,14 +31,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	suite.KeepsMachines(theLab)
 })
 
-// said is a condition of the control plane's template.
-type said struct{ Status, Reason, Message string }
-
-func says(ctx context.Context, cluster *scenario.Cluster, condition string) (said, error) {
-	found, err := cluster.TemplateCondition(ctx, scenario.ControlPlaneTemplate, condition)
-	return said{string(found.Status), found.Reason, found.Message}, err
-}
-
 // pointTo makes the KubeadmControlPlane refer to a template.
 func pointTo(ctx context.Context, cluster *scenario.Cluster, template string) error {
 	kcp, err := cluster.KubeadmControlPlane(ctx)

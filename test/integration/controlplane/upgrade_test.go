@@ -5,7 +5,6 @@ package controlplane_test
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -94,27 +93,34 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		expectOneByOne(cluster, began)
 	})
 
-	It("is refused with a surge, before anything changes, and continues without one", func(ctx SpecContext) {
-		former, err := cluster.ControlPlaneReference(ctx)
-		Expect(err).NotTo(HaveOccurred())
+	It("is upgraded with a surge, too, with which a rotation is refused", func(ctx SpecContext) {
 		Expect(setSurge(ctx, cluster, "1")).To(Succeed())
 		wanted := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.CopyControlPlaneTemplate(ctx, "surge", wanted)).To(Succeed())
+		Expect(cluster.PointControlPlane(ctx, "surge")).To(MatchError(ContainSubstring(
+			"KubeadmControlPlane control-plane has spec.rollout.strategy.rollingUpdate.maxSurge 1: set maxSurge 0")))
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
-
-		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
-			Equal(said{"True", infrav1.UnsupportedControlPlaneReason,
-				"KubeadmControlPlane control-plane has spec.rollout.strategy.rollingUpdate.maxSurge 1: set maxSurge 0"}))
-		Consistently(cluster.ControlPlaneReference, calm).WithContext(ctx).Should(Equal(former))
-		Expect(cluster.Identities(ctx)).To(Equal(before))
-
-		Expect(setSurge(ctx, cluster, "0")).To(Succeed())
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
 		expectOneByOne(cluster, began)
+		Expect(setSurge(ctx, cluster, "0")).To(Succeed())
+	})
+
+	It("is upgraded by a rotation, which Cluster API carries out by the hooks", func(ctx SpecContext) {
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.CopyControlPlaneTemplate(ctx, "rotated", wanted)).To(Succeed())
+		Eventually(cluster.PointControlPlane).WithContext(ctx).WithArguments("rotated").Should(Succeed())
+		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
+		expectOneByOne(cluster, began)
+
+		By("returning to the template that the other specs patch, which has the former OS")
+		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
+		Eventually(cluster.PointControlPlane).WithContext(ctx).WithArguments(scenario.ControlPlaneTemplate).Should(Succeed())
+		Expect(cluster.AwaitRolledOut(ctx, scenario.ControlPlaneTemplate)).To(Succeed())
 	})
 
 	It("is left alone while a host is down, and upgraded when it is back", func(ctx SpecContext) {
 		first, second := cluster.Lab.Host(cluster.ControlPlaneHostName(1)), cluster.Lab.Host(cluster.ControlPlaneHostName(2))
-		former, err := cluster.ControlPlaneReference(ctx)
+		running, err := digests(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())
 
 		By("losing two hosts, and therefore the quorum")
@@ -134,30 +140,13 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(MatchError(ContainSubstring("bring them back first [ControlPlaneQuorum]")))
 
-		By("waiving the preflight checks, so that only the wait for a quiet point blocks it")
-		waive(ctx, cluster, "NodeReady", "OtherNodes", "ControlPlaneQuorum")
-		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
-		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.ReferencesUpdatedCondition).Should(And(
-			HaveField("Reason", infrav1.WaitingForQuietPointReason),
-			HaveField("Message", ContainSubstring("KubeadmControlPlane deletes such a Machine instead of updating it"))))
-		Consistently(cluster.ControlPlaneReference, calm).WithContext(ctx).Should(Equal(former))
-
 		By("bringing the other back, too")
-		waive(ctx, cluster)
 		Expect(first.PowerOn(ctx)).To(Succeed())
+		Eventually(cluster.PatchControlPlaneImage).WithContext(ctx).WithArguments(wanted).Should(Succeed())
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
+		Expect(digests(ctx, cluster)).NotTo(Equal(running))
 	})
 })
-
-// waive waives preflight checks of rollouts of the control plane's template.
-func waive(ctx context.Context, cluster *scenario.Cluster, checks ...infrav1.PreflightCheck) {
-	GinkgoHelper()
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"skipPreflight": checks}})
-	Expect(err).NotTo(HaveOccurred())
-	_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalmachinetemplate", scenario.ControlPlaneTemplate,
-		"--type", "merge", "--patch", string(patch))
-	Expect(err).NotTo(HaveOccurred())
-}
 
 // expectOneByOne asserts what the workload cluster's audit log must show since a time.
 func expectOneByOne(cluster *scenario.Cluster, since time.Time) {

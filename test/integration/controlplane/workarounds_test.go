@@ -56,7 +56,7 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 
 	AfterEach(func(ctx SpecContext) { Expect(cluster.Identities(ctx)).To(Equal(kept)) })
 
-	It("does not look again at what it does not know (LookAgain)", func(ctx SpecContext) {
+	It("does not look again at what it does not know (LookAgainAt)", func(ctx SpecContext) {
 		const longer = time.Minute // than the 20 s that it takes where a component is unhealthy for certain
 		host, down = oldest(ctx, cluster)
 		Expect(host.PowerOff(ctx)).To(Succeed())
@@ -71,7 +71,7 @@ var _ = Describe("KubeadmControlPlane by itself", Ordered, func() {
 				last, seen = time.Now(), now
 			}
 			return time.Since(last)
-		}, specs.Patience, time.Second).Should(BeNumerically(">", longer), mended("LookAgain"))
+		}, specs.Patience, time.Second).Should(BeNumerically(">", longer), mended("LookAgainAt"))
 		Expect(componentsHealthy(ctx, cluster)).To(Equal(metav1.ConditionUnknown))
 
 		Expect(wake(ctx, cluster)).To(Succeed())

@@ -45,16 +45,7 @@ var _ = Describe("A KubeadmControlPlane of one", Ordered, func() {
 		Eventually(cluster.Marks).WithContext(ctx).WithArguments(before[0]).Should(Equal(scenario.Clean))
 	}
 
-	It("is refused with driver ClusterAPI, before anything changes", func(ctx SpecContext) {
-		Expect(cluster.PatchUpgradeOption(ctx, `{"driver":"ClusterAPI"}`)).To(Succeed())
-		Expect(cluster.PatchControlPlaneImage(ctx, suite.Push(ctx, cluster, image.OS{}))).To(Succeed())
-		Eventually(says).WithContext(ctx).WithArguments(cluster, scenario.ControlPlaneTemplate, infrav1.RolloutBlockedCondition).
-			Should(Equal(said{"True", infrav1.UnsupportedControlPlaneReason}))
-		Consistently(cluster.Attempts, calm).WithContext(ctx).Should(BeEmpty())
-	})
-
 	It("waits for consent to the loss of its quorum, and is upgraded without Cluster API", func(ctx SpecContext) {
-		Expect(cluster.PatchUpgradeOption(ctx, `{"driver":"Auto"}`)).To(Succeed())
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 		attempt, err := cluster.AwaitMessage(ctx, wanted, "Preflight", "Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster single")

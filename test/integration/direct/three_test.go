@@ -5,6 +5,7 @@ package direct_test
 
 import (
 	"context"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -120,12 +121,13 @@ func endsOf(machines []string, phase infrav1.UpgradePhase) []end {
 	return all
 }
 
-// ends of the attempts for an image, in the order in which they began. All are of driver Direct.
+// ends of the attempts for an image, in the order in which they were started. Those of the cluster's pool, which an ElementalClusterUpgrade upgrades as
+// well, do not count.
 func ends(ctx context.Context, cluster *scenario.Cluster, of image.Image) ([]end, error) {
 	attempts, err := cluster.Attempts(ctx)
 	found := []end{}
 	for i := range attempts {
-		if spec := attempts[i].Spec; spec.ImageURI == of.URI() && spec.Driver == infrav1.DriverDirect {
+		if spec := attempts[i].Spec; spec.ImageURI == of.URI() && !strings.HasPrefix(spec.MachineName, scenario.Deployment+"-") {
 			found = append(found, end{spec.MachineName, attempts[i].Status.Phase})
 		}
 	}

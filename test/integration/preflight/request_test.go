@@ -10,25 +10,20 @@ import (
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
 
-// rolledOut is the condition RolledOut of the template.
-func rolledOut(ctx context.Context) (string, error) {
+// held is what keeps the OS from all Machines: the first reason, and its message.
+func held(ctx context.Context) (string, error) {
 	template := &infrav1.ElementalMachineTemplate{}
 	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.Template}, template)
-	if err != nil {
+	if err != nil || len(template.Status.Holds) == 0 {
 		return "", err
 	}
-	condition := conditions.Get(template, infrav1.ReferencesUpdatedCondition)
-	if condition == nil {
-		return "", nil
-	}
-	return condition.Reason + ": " + condition.Message, nil
+	return string(template.Status.Holds[0].Reason) + ": " + template.Status.Holds[0].Message, nil
 }
 
 // withoutWebhook removes the webhook for the rest of the spec.
@@ -63,9 +58,9 @@ var _ = Describe("A request", Ordered, func() {
 		withoutWebhook(ctx)
 		workload("cordon", last)(ctx)
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
-		Eventually(rolledOut, patience, look).WithContext(ctx).Should(And(
-			HavePrefix(infrav1.PreflightBlockedReason+": MachineDeployment workers: Node/"+last+": was cordoned by someone else"), HaveSuffix("[NodeSchedulable]")))
-		Consistently(rolledOut, calm, look).WithContext(ctx).Should(HavePrefix(infrav1.PreflightBlockedReason))
+		Eventually(held, patience, look).WithContext(ctx).Should(
+			HavePrefix(string(infrav1.HoldPreflightFailed) + ": Node/" + last + ": was cordoned by someone else"))
+		Consistently(held, calm, look).WithContext(ctx).Should(HavePrefix(string(infrav1.HoldPreflightFailed)))
 		workload("uncordon", last)(ctx)
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 		Expect(cluster.Identities(ctx)).To(Equal(before))

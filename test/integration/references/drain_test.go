@@ -24,16 +24,15 @@ import (
 )
 
 var _ = Describe("A Machine whose deletion does not complete", func() {
-	It("does not block a rollout, and causes no other Machine to be deleted (finding 7)", func(ctx SpecContext) {
-		template := atRest(ctx)
+	It("does not block a rotation, and causes no other Machine to be deleted (finding 7)", func(ctx SpecContext) {
+		atRest(ctx)
 		extra := hire(ctx)
 		allow := occupy(ctx, extra.Status.NodeRef.Name)
 		dismiss(ctx, extra)
 
-		By("patching the template while that Machine is drained")
+		By("rotating the template while that Machine is drained")
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
-		Eventually(reference).WithContext(ctx).ShouldNot(Equal(template))
+		rotate(ctx, wanted)
 		Consistently(staying, calm).WithContext(ctx).Should(HaveLen(len(workers)))
 
 		allow(ctx)

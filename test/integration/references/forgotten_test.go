@@ -33,9 +33,9 @@ var _ = Describe("The mark update-in-progress, removed from a Machine by hand (f
 	marked := HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation))
 
 	It("is restored while the attempt runs, which completes", func(ctx SpecContext) {
-		template, before := atRest(ctx), upgrades()
-		wanted := suite.Push(ctx, cluster, image.OS{})
-		attempt, release := begin(ctx, template, wanted)
+		atRest(ctx)
+		before, wanted := upgrades(), suite.Push(ctx, cluster, image.OS{})
+		attempt, release := begin(ctx, wanted)
 		forget(ctx, attempt)
 		Expect(upToDate(ctx)).To(HaveKeyWithValue(attempt.Spec.HostName, "False/"+infrav1.UpgradeInProgressReason))
 		Eventually(machineOf).WithContext(ctx).WithArguments(attempt).Should(marked)
@@ -47,9 +47,9 @@ var _ = Describe("The mark update-in-progress, removed from a Machine by hand (f
 	})
 
 	It("is restored on a Machine whose host fell back, which reports it", func(ctx SpecContext) {
-		template := atRest(ctx)
+		atRest(ctx)
 		bad := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy})
-		Expect(cluster.PatchPool(ctx, template, bad)).To(Succeed())
+		rotate(ctx, bad)
 		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
 		forget(ctx, attempt)
@@ -58,7 +58,7 @@ var _ = Describe("The mark update-in-progress, removed from a Machine by hand (f
 
 		By("continuing with a good image")
 		good := suite.Push(ctx, cluster, image.OS{})
-		Expect(cluster.PatchPool(ctx, template, good)).To(Succeed())
+		rotate(ctx, good)
 		reaches(ctx, good)
 	})
 })

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
@@ -56,66 +55,25 @@ func (t *tool) commit(ctx context.Context, os image.Image) {
 }
 
 var _ = Describe("A GitOps tool that keeps the reference of a patched template", func() {
-	const reverted = "True/" + infrav1.RevertedByOtherReason
-	// expectNoFight asserts that we wrote the reference once, and report that it was reverted.
-	expectNoFight := func(ctx context.Context, template string, since time.Time) {
-		GinkgoHelper()
-		Eventually(conditionOf).WithContext(ctx).WithArguments(template, infrav1.ReferenceRevertedCondition).Should(HavePrefix(reverted))
-		Eventually(told).WithContext(ctx).WithArguments(infrav1.EventReferenceReverted).
-			Should(ContainElement(And(HavePrefix("MachineDeployment workers: "), ContainSubstring(template))))
-		Consistently(reference, calm).WithContext(ctx).Should(Equal(template))
-		Expect(referencesWritten(since)).To(Equal(1), "the reference is written once")
-		expectKept(ctx)
-	}
-
-	It("reverts our rotation immediately: nothing is lost, and a rotation by name reaches the hosts (finding 9)", func(ctx SpecContext) {
+	It("has nothing to revert, and a rotation by name reaches the hosts (finding 9)", func(ctx SpecContext) {
 		template, since := atRest(ctx), time.Now()
-		wanted := suite.Push(ctx, cluster, image.OS{})
 		gitops := keep(template)
-		release := holdWriting() // a host may already have been asked to upgrade
-		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
-		expectNoFight(ctx, template, since)
-		release()
-		Eventually(upToDate).WithContext(ctx).Should(ContainElement("False/"+infrav1.TemplateDiffersReason),
-			"Cluster API takes these Machines for up to date")
-
-		gitops.commit(ctx, wanted)
-		reaches(ctx, wanted)
-		Eventually(conditionOf).WithContext(ctx).WithArguments(template, infrav1.ReferenceRevertedCondition).Should(HavePrefix("False/"))
-		Eventually(upToDate).WithContext(ctx).Should(HaveEach("True"))
-	})
-
-	It("reverts it in the middle: one host is upgraded, the other reports that it is not (finding 9)", func(ctx SpecContext) {
-		template, since := atRest(ctx), time.Now()
-		wanted := suite.Push(ctx, cluster, image.OS{})
-		attempt, release := begin(ctx, template, wanted)
-		first := attempt.Spec.HostName
-		gitops := keep(template)
-		expectNoFight(ctx, template, since)
-		release()
-		Eventually(madeFrom).WithContext(ctx).Should(HaveEach(template))
-		Eventually(upToDate).WithContext(ctx).Should(And(
-			HaveKeyWithValue(first, "True"), ContainElement("False/"+infrav1.TemplateDiffersReason)))
-
-		before := upgrades()
-		gitops.commit(ctx, wanted)
-		reaches(ctx, wanted)
-		Expect(upgrades()).To(HaveKeyWithValue(first, before[first]), "nothing is done on the host that runs it")
-		Expect(referencesWritten(since)).To(Equal(1))
-		Eventually(upToDate).WithContext(ctx).Should(HaveEach("True"))
-	})
-
-	It("reverts it at the end: all hosts stay upgraded (finding 9)", func(ctx SpecContext) {
-		template, since := atRest(ctx), time.Now()
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		reaches(ctx, wanted)
+		Expect(referencesWritten(since)).To(BeZero())
+		Expect(madeFrom(ctx)).To(HaveEach(template))
+
 		before := upgrades()
-		keep(template)
-		expectNoFight(ctx, template, since)
-		Eventually(madeFrom).WithContext(ctx).Should(HaveEach(template))
+		gitops.commit(ctx, wanted)
+		Eventually(madeFrom).WithContext(ctx).ShouldNot(ContainElement(template))
 		reaches(ctx, wanted)
 		Expect(upgrades()).To(Equal(before), "the hosts run it already")
+
+		wanted = suite.Push(ctx, cluster, image.OS{})
+		gitops.commit(ctx, wanted)
+		reaches(ctx, wanted)
+		Expect(referencesWritten(since)).To(BeZero())
 		Eventually(upToDate).WithContext(ctx).Should(HaveEach("True"))
 	})
 })

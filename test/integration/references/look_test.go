@@ -135,16 +135,30 @@ func attemptFor(ctx context.Context, os image.Image) (*infrav1.ElementalHostUpgr
 	return &infrav1.ElementalHostUpgrade{}, err
 }
 
-// begin requests an image by a template, and returns the attempt of the first host when that writes the image. The host
+// rotate has the MachineDeployment refer to a new template with an image, and returns its name.
+func rotate(ctx context.Context, os image.Image) string {
+	GinkgoHelper()
+	name := newTemplate(ctx, os)
+	Eventually(pointTo).WithContext(ctx).WithArguments(name).Should(Succeed())
+	return name
+}
+
+// begin a rotation to an image, and return the attempt of the first host when that writes the image. The host
 // does not finish writing until it is released.
-func begin(ctx context.Context, template string, os image.Image) (attempt *infrav1.ElementalHostUpgrade, release func()) {
+func begin(ctx context.Context, os image.Image) (attempt *infrav1.ElementalHostUpgrade, release func()) {
 	GinkgoHelper()
 	release = holdWriting()
-	Expect(cluster.PatchPool(ctx, template, os)).To(Succeed())
+	rotate(ctx, os)
+	return writing(ctx, os), release
+}
+
+// writing is the attempt for an image whose host writes it.
+func writing(ctx context.Context, os image.Image) *infrav1.ElementalHostUpgrade {
+	GinkgoHelper()
 	Eventually(attemptFor).WithContext(ctx).WithArguments(os).Should(HaveField("Status.Step", "Reboot"))
 	attempt, err := attemptFor(ctx, os)
 	Expect(err).NotTo(HaveOccurred())
-	return attempt, release
+	return attempt
 }
 
 // holdWriting blocks each host halfway through writing an image, until all are released or the spec ends.

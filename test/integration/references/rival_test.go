@@ -47,25 +47,34 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 	const competes = "True/" + infrav1.CompetingExtensionReason + ": ExtensionConfig " + rivalName
 	const unblocked = "False/" + infrav1.NotBlockedReason
 
-	It("blocks a rollout before anything changes", func(ctx SpecContext) {
+	It("is not in the way of a patched template", func(ctx SpecContext) {
+		template := atRest(ctx)
+		newRival(ctx)
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+		reaches(ctx, wanted)
+		Expect(conditionOf(ctx, template, infrav1.RolloutBlockedCondition)).To(HavePrefix(unblocked))
+	})
+
+	It("has a rotation refused before anything changes", func(ctx SpecContext) {
 		template := atRest(ctx)
 		remove := newRival(ctx)
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
-		Eventually(conditionOf).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(competes))
-		Consistently(reference, calm).WithContext(ctx).Should(Equal(template))
+		to := newTemplate(ctx, wanted)
+		Expect(pointTo(ctx, to)).To(MatchError(ContainSubstring("ExtensionConfig " + rivalName)))
 		Expect(madeFrom(ctx)).To(HaveEach(template))
-		Expect(clonesOf(ctx, template)).To(BeEmpty())
 
 		remove(ctx)
+		Eventually(pointTo).WithContext(ctx).WithArguments(to).Should(Succeed())
 		reaches(ctx, wanted)
-		Eventually(conditionOf).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(unblocked))
 	})
 
-	It("blocks a running rollout, which continues without it, however often the hook has failed (finding 12)", func(ctx SpecContext) {
-		template := atRest(ctx)
+	It("blocks a running rotation, which continues without it, however often the hook has failed (finding 12)", func(ctx SpecContext) {
+		atRest(ctx)
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		attempt, release := begin(ctx, template, wanted)
+		attempt, release := begin(ctx, wanted)
+		template, err := reference(ctx)
+		Expect(err).NotTo(HaveOccurred())
 		remove := newRival(ctx)
 		Eventually(conditionOf).WithContext(ctx).WithArguments(template, infrav1.RolloutBlockedCondition).Should(HavePrefix(competes))
 		Eventually(func(ctx context.Context) (string, error) {
@@ -75,7 +84,7 @@ var _ = Describe("A second extension for the in-place hooks of the namespace", f
 
 		By("completing the upgrade of the host meanwhile, and touching no other")
 		release()
-		_, err := cluster.AwaitEnd(ctx, wanted, infrav1.UpgradeSucceeded)
+		_, err = cluster.AwaitEnd(ctx, wanted, infrav1.UpgradeSucceeded)
 		Expect(err).NotTo(HaveOccurred())
 		first := retried(ctx, attempt)
 		Expect(first).NotTo(BeEmpty())

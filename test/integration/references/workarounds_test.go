@@ -36,10 +36,10 @@ func mended(part string) string {
 // One of them loses a Machine, and updates the list of workers for the specs that follow.
 var _ = Describe("Cluster API by itself", Ordered, func() {
 	It("takes the marks of an update off twice, without a resourceVersion (UpdateMarks, NameHost)", func(ctx SpecContext) {
-		template := atRest(ctx)
+		atRest(ctx)
 		since := time.Now()
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
+		rotate(ctx, wanted)
 		reaches(ctx, wanted)
 		takenOff := marksTakenOff(since)
 		Expect(takenOff).To(HaveLen(len(workers)), "Machines")
@@ -51,9 +51,9 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 
 	It("waits ever longer after a hook that fails (RetryHook)", func(ctx SpecContext) {
 		const longer = 20 * time.Second // than our own retry
-		template := atRest(ctx)
+		atRest(ctx)
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		attempt, release := begin(ctx, template, wanted)
+		attempt, release := begin(ctx, wanted)
 		own := &infrav1.ElementalMachine{}
 		Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: attempt.Namespace, Name: attempt.Spec.ElementalMachineName}, own)).To(Succeed())
 		suite.PauseElementalMachine(ctx, cluster, own.Name, true)
@@ -73,7 +73,7 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 		reaches(ctx, wanted)
 	})
 
-	It("deletes a Machine when a reference goes back (Judge, Pause)", func(ctx SpecContext) {
+	It("deletes a Machine when a reference goes back (Judge)", func(ctx SpecContext) {
 		atRest(ctx)
 		bad, good := suite.Push(ctx, cluster, image.OS{Boot: source.BootUnhealthy}), suite.Push(ctx, cluster, image.OS{})
 		toBad, toGood := newTemplate(ctx, bad), newTemplate(ctx, good)
@@ -85,7 +85,7 @@ var _ = Describe("Cluster API by itself", Ordered, func() {
 		Expect(pointTo(ctx, toGood)).To(Succeed())
 		Eventually(hasTooMany, specs.Patience, "20ms").WithContext(ctx).WithArguments(toBad).Should(BeTrue())
 		Expect(pointTo(ctx, toBad)).To(Succeed())
-		Eventually(func() []string { return audit.Deleted(written(), "machines") }).ShouldNot(HaveLen(len(known)), mended("Judge and Pause"))
+		Eventually(func() []string { return audit.Deleted(written(), "machines") }).ShouldNot(HaveLen(len(known)), mended("Judge"))
 
 		restoreGuard(ctx)
 		Eventually(pointTo).WithContext(ctx).WithArguments(toGood).Should(Succeed())

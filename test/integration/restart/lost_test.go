@@ -46,7 +46,7 @@ var _ = Describe("A host that loses its power", func() {
 				Label: infrav1.InPlaceUpgradePending,
 			}
 			Expect(u.marks(ctx)).To(Equal(lost), "health checks may decide, and nothing else is given up")
-			Eventually(u.machineSays).WithContext(ctx).Should(ContainSubstring("HostLost: ElementalHost " + u.host.Name() + " has not come back"))
+			Eventually(u.says).WithContext(ctx).Should(ContainSubstring("HostLost: ElementalHost " + u.host.Name() + " has not come back"))
 			if release {
 				u.set(ctx, "release")
 				lost.Slots = 0

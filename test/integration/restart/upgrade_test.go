@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -103,7 +102,7 @@ func (u *upgrade) where(ctx context.Context) string {
 	if err != nil {
 		return err.Error()
 	}
-	said, err := u.machineSays(ctx)
+	said, err := u.says(ctx)
 	if err != nil {
 		return err.Error()
 	}
@@ -220,19 +219,10 @@ func (u *upgrade) set(ctx context.Context, field string) {
 	u.kubectl(ctx, "patch", "--type", "merge", "--patch", `{"spec":{"`+field+`":true}}`)
 }
 
-// machineSays is what kubectl describe machine shows of the update; of one that Cluster API takes no part in the attempt says it.
-func (u *upgrade) machineSays(ctx context.Context) (string, error) {
-	if cluster.Options.Driver == infrav1.DriverDirect {
-		attempt, err := u.attempt(ctx)
-		return string(attempt.Status.Phase) + ": " + attempt.Status.Message, err
-	}
-	machines, err := cluster.Machines(ctx)
-	for i := range machines {
-		if string(machines[i].UID) == u.before.MachineUID {
-			return conditions.GetMessage(&machines[i], clusterv1.MachineUpdatingCondition), nil
-		}
-	}
-	return "", err
+// says is how far the attempt is.
+func (u *upgrade) says(ctx context.Context) (string, error) {
+	attempt, err := u.attempt(ctx)
+	return string(attempt.Status.Phase) + ": " + attempt.Status.Message, err
 }
 
 // marks on the objects of the worker.

@@ -35,7 +35,7 @@ var _ = Describe("An attempt that a person", func() {
 		u.set(ctx, "cancel")
 		Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Phase", infrav1.UpgradeAborted))
 		Eventually(u.marks).WithContext(ctx).Should(Equal(scenario.Marks{}))
-		Eventually(u.machineSays).WithContext(ctx).Should(ContainSubstring("Aborted: aborted by spec.cancel"))
+		Eventually(u.says).WithContext(ctx).Should(ContainSubstring("Aborted: aborted by spec.cancel"))
 		u.expectUntouched()
 
 		release()

@@ -46,7 +46,7 @@ var _ = Describe("An RKE2ControlPlane of three", Ordered, func() {
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
 		expectOneByOne(cluster, began)
-		expectDriver(ctx, cluster, wanted, infrav1.DriverClusterAPI, 3)
+		expectDriver(ctx, cluster, wanted, infrav1.DriverDirect, 3)
 	})
 
 	It("stops at a bad image on one node, and continues with the next good one", func(ctx SpecContext) {
@@ -64,57 +64,48 @@ var _ = Describe("An RKE2ControlPlane of three", Ordered, func() {
 		expectOneByOne(cluster, began)
 	})
 
-	It("is refused with a surge, before anything changes, and continues without one", func(ctx SpecContext) {
-		former, err := cluster.ControlPlaneReference(ctx)
-		Expect(err).NotTo(HaveOccurred())
+	It("is upgraded with a surge, too, with which a rotation is refused", func(ctx SpecContext) {
 		Expect(cluster.PatchControlPlane(ctx, surge("1"))).To(Succeed())
 		wanted := suite.Push(ctx, cluster, image.OS{})
-		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
-		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(
-			Equal(said{"True", infrav1.UnsupportedControlPlaneReason, "RKE2ControlPlane control-plane has spec.rolloutStrategy.rollingUpdate.maxSurge 1: set maxSurge 0"}))
-		Consistently(cluster.ControlPlaneReference, calm).WithContext(ctx).Should(Equal(former))
-
-		By("pointing it elsewhere by hand")
 		Expect(cluster.CopyControlPlaneTemplate(ctx, "by-hand", wanted)).To(Succeed())
-		Expect(cluster.PointControlPlane(ctx, "by-hand")).To(MatchError(ContainSubstring("its Machines would be replaced and their hosts reset, instead of updated in place")))
-
-		Expect(cluster.PatchControlPlane(ctx, surge("0"))).To(Succeed())
+		Expect(cluster.PointControlPlane(ctx, "by-hand")).To(MatchError(And(
+			ContainSubstring("RKE2ControlPlane control-plane has spec.rolloutStrategy.rollingUpdate.maxSurge 1: set maxSurge 0"),
+			ContainSubstring("its Machines would be replaced and their hosts reset, instead of updated in place"))))
+		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
 		expectOneByOne(cluster, began)
+		Expect(cluster.PatchControlPlane(ctx, surge("0"))).To(Succeed())
+	})
+
+	It("is upgraded by a rotation, which CAPRKE2 carries out by the hooks", func(ctx SpecContext) {
+		wanted := suite.Push(ctx, cluster, image.OS{})
+		Expect(cluster.CopyControlPlaneTemplate(ctx, "rotated", wanted)).To(Succeed())
+		Eventually(cluster.PointControlPlane).WithContext(ctx).WithArguments("rotated").Should(Succeed())
+		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
+		expectOneByOne(cluster, began)
+		expectDriver(ctx, cluster, wanted, infrav1.DriverClusterAPI, 3)
+
+		By("returning to the template that the other specs patch")
+		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
+		Eventually(cluster.PointControlPlane).WithContext(ctx).WithArguments(scenario.ControlPlaneTemplate).Should(Succeed())
+		Expect(cluster.AwaitRolledOut(ctx, scenario.ControlPlaneTemplate)).To(Succeed())
 	})
 
 	It("is left alone while a host is down, and upgraded when it is back", func(ctx SpecContext) {
 		host := theLab.Host(cluster.ControlPlaneHostName(1))
-		former, err := cluster.ControlPlaneReference(ctx)
-		Expect(err).NotTo(HaveOccurred())
 		Expect(host.PowerOff(ctx)).To(Succeed())
 		Eventually(unhealthy).WithContext(ctx).WithArguments(cluster).Should(HaveLen(1), "CAPRKE2 sees it")
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).NotTo(Succeed())
 
-		By("waiving the preflight checks, so that only the wait for a quiet point holds it")
-		waive(ctx, cluster, `["NodeReady","OtherNodes","ControlPlaneQuorum"]`)
-		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
-		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.ReferencesUpdatedCondition).Should(And(
-			HaveField("Reason", infrav1.WaitingForQuietPointReason),
-			HaveField("Message", ContainSubstring("RKE2ControlPlane deletes such a Machine instead of updating it"))))
-		Consistently(cluster.ControlPlaneReference, calm).WithContext(ctx).Should(Equal(former))
-
-		waive(ctx, cluster, "null")
 		Expect(host.PowerOn(ctx)).To(Succeed())
+		Eventually(cluster.PatchControlPlaneImage).WithContext(ctx).WithArguments(wanted).Should(Succeed())
 		Expect(cluster.AwaitControlPlaneImage(ctx, wanted)).To(Succeed())
 	})
 })
 
 func surge(value string) string {
 	return `{"rolloutStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":` + value + `}}}`
-}
-
-func waive(ctx context.Context, cluster *scenario.Cluster, checks string) {
-	GinkgoHelper()
-	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalmachinetemplate", scenario.ControlPlaneTemplate,
-		"--type", "merge", "--patch", `{"spec":{"skipPreflight":`+checks+`}}`)
-	Expect(err).NotTo(HaveOccurred())
 }
 
 // unhealthy lists the Machines that CAPRKE2 does not find healthy.

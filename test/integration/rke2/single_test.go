@@ -44,17 +44,7 @@ var _ = Describe("An RKE2ControlPlane of one", Ordered, func() {
 		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.RolledOutCondition).Should(HaveField("Status", "True"))
 	}
 
-	It("is refused with driver ClusterAPI, before anything changes", func(ctx SpecContext) {
-		Expect(cluster.PatchUpgradeOption(ctx, `{"driver":"ClusterAPI"}`)).To(Succeed())
-		Expect(cluster.PatchControlPlaneImage(ctx, suite.Push(ctx, cluster, image.OS{}))).To(Succeed())
-		Eventually(says).WithContext(ctx).WithArguments(cluster, infrav1.RolloutBlockedCondition).Should(And(
-			HaveField("Reason", infrav1.UnsupportedControlPlaneReason),
-			HaveField("Message", HavePrefix("RKE2ControlPlane control-plane has spec.replicas 1 and cannot be updated in place, because CAPRKE2 deletes a Machine"))))
-		Consistently(cluster.Attempts, calm).WithContext(ctx).Should(BeEmpty())
-	})
-
 	It("waits for consent to the loss of its quorum, and is upgraded without Cluster API", func(ctx SpecContext) {
-		Expect(cluster.PatchUpgradeOption(ctx, `{"driver":"Auto"}`)).To(Succeed())
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 		_, err := cluster.AwaitMessage(ctx, wanted, "Preflight", "Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster single")

@@ -30,7 +30,7 @@ var _ = Describe("A pool with a surge that this provider upgrades alone", Ordere
 	var cluster *scenario.Cluster
 	BeforeAll(func(ctx SpecContext) {
 		cluster = suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{WithoutInPlaceUpdates: true, WithoutExtension: true}),
-			scenario.Options{Driver: infrav1.DriverDirect, MaxSurge: 1, Workers: 2, Spare: 1})
+			scenario.Options{MaxSurge: 1, Workers: 2, Spare: 1})
 	})
 	scale := func(ctx context.Context, replicas int) {
 		GinkgoHelper()
@@ -68,6 +68,16 @@ var _ = Describe("A pool with a surge that this provider upgrades alone", Ordere
 		cluster.Lab.Provider.Process.Kill()
 		Expect(cluster.Lab.Provider.Process.Restart()).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+		expectKept(ctx, cluster, before)
+	})
+
+	It("has a rotation refused, which would replace Machines, with all that there is to change", func(ctx SpecContext) {
+		before, err := cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(cluster.CopyTemplate(ctx, "rotated")).To(Succeed())
+		Expect(pointTo(ctx, cluster, scenario.Deployment, "rotated")).To(MatchError(And(
+			ContainSubstring("its Machines would be replaced and their hosts reset"), ContainSubstring("No ExtensionConfig offers the handlers"),
+			ContainSubstring("InPlaceUpdates"), ContainSubstring("maxSurge 1: set maxSurge 0"))))
 		expectKept(ctx, cluster, before)
 	})
 
@@ -128,6 +138,20 @@ var _ = Describe("A pool with a surge that this provider upgrades alone", Ordere
 		expectOwnersLeftAlone(cluster)
 	})
 })
+
+// pointTo has a MachineDeployment refer to a template, as kubectl does.
+func pointTo(ctx context.Context, cluster *scenario.Cluster, deployment, template string) error {
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "machinedeployment", deployment, "--type", "merge",
+		"--patch", `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"`+template+`"}}}}}`)
+	return err
+}
+
+func deployment(ctx context.Context, cluster *scenario.Cluster) *clusterv1.MachineDeployment {
+	GinkgoHelper()
+	md := &clusterv1.MachineDeployment{}
+	Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.Deployment}, md)).To(Succeed())
+	return md
+}
 
 // running are the Machines that run, and are not being deleted.
 func running(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {

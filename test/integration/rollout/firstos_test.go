@@ -24,7 +24,7 @@ import (
 )
 
 var _ = Describe("A host whose first OS does not boot", func() {
-	const pool = "late"
+	const pool, rotated = "late", "rotated"
 
 	It("becomes a node with the next good image, although others are bad, and keeps its Machine", func(ctx SpecContext) {
 		cluster := suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{}), scenario.Options{Workers: 1, Spare: 1})
@@ -45,7 +45,9 @@ var _ = Describe("A host whose first OS does not boot", func() {
 
 		By("Cluster API by itself moves no Machine that has no Node")
 		suite.PauseElementalMachine(ctx, cluster, before[0].Name, true)
-		Expect(cluster.PatchPool(ctx, pool, alsoBad)).To(Succeed())
+		Expect(cluster.CopyTemplate(ctx, rotated)).To(Succeed())
+		Expect(cluster.PatchPool(ctx, rotated, alsoBad)).To(Succeed())
+		Eventually(pointTo).WithContext(ctx).WithArguments(cluster, pool, rotated).Should(Succeed())
 		set := &clusterv1.MachineSet{}
 		Eventually(func() (*clusterv1.MachineSet, error) {
 			return set, cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: before[0].Labels[clusterv1.MachineSetNameLabel]}, set)
@@ -57,13 +59,13 @@ var _ = Describe("A host whose first OS does not boot", func() {
 		By("with this provider the host gets the image, and Cluster API then moves its Machine")
 		suite.PauseElementalMachine(ctx, cluster, before[0].Name, false)
 		fellBackFrom(alsoBad)
-		Expect(cluster.PatchPool(ctx, pool, good)).To(Succeed())
+		Expect(cluster.PatchPool(ctx, rotated, good)).To(Succeed())
 		Eventually(func() ([]clusterv1.Machine, error) { return cluster.PoolMachines(ctx, pool) }, 2*specs.Patience).Should(HaveExactElements(And(
 			HaveField("UID", before[0].UID), HaveField("Status.NodeRef.Name", host.Name),
 			HaveField("Status.NodeInfo.OSImage", "Elemental OS "+good.Tag),
 		)))
 		By("the rollout comes to its end")
-		Expect(cluster.AwaitRolledOut(ctx, pool)).To(Succeed())
+		Expect(cluster.AwaitRolledOut(ctx, rotated)).To(Succeed())
 		Expect(cluster.AwaitPool(ctx, pool, good)).To(Succeed())
 		Expect(audit.Deleted(suite.Audit(cluster.Lab.Management), "machines")).To(BeEmpty())
 	})

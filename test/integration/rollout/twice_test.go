@@ -10,9 +10,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/watch"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -51,18 +51,19 @@ var _ = Describe("A template that is patched twice", Ordered, func() {
 			Expect(cordonedNodes(ctx, cluster)).To(BeEmpty())
 		},
 		Entry("about half a second later, which is what kubectl takes", "v2", func(_ context.Context, first func()) { first() }),
-		Entry("as soon as the owner refers to the clone of the first patch", "v3", func(ctx context.Context, first func()) {
-			former, pointed := reference(ctx, cluster), make(chan struct{})
-			suite.Changes(ctx, cluster.Lab.Kube, &clusterv1.MachineDeploymentList{}, func(event watch.Event) bool {
-				deployment, isDeployment := event.Object.(*clusterv1.MachineDeployment)
-				if !isDeployment || deployment.Spec.Template.Spec.InfrastructureRef.Name == former {
+		Entry("as soon as a Machine is brought to the clone of the first patch", "v3", func(ctx context.Context, first func()) {
+			Expect(cluster.AwaitRolledOut(ctx, scenario.Template)).To(Succeed())
+			assigned := make(chan struct{})
+			suite.Changes(ctx, cluster.Lab.Kube, &infrav1.ElementalMachineList{}, func(event watch.Event) bool {
+				machine, isMachine := event.Object.(*infrav1.ElementalMachine)
+				if !isMachine || machine.Annotations[infrav1.DirectTemplateAnnotation] == scenario.Template {
 					return false
 				}
-				close(pointed)
+				close(assigned)
 				return true
 			}, client.InNamespace(cluster.Namespace()))
 			first()
-			Eventually(pointed).WithPolling(10 * time.Millisecond).Should(BeClosed())
+			Eventually(assigned).WithPolling(10 * time.Millisecond).Should(BeClosed())
 		}),
 	)
 })

@@ -22,7 +22,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
 )
 
-var _ = DescribeTableSubtree("A patched template", func(driver infrav1.UpgradeDriver, options lab.Options) {
+// The lab has neither the feature gates nor the extension: Cluster API takes no part.
+var _ = Describe("A patched template", Ordered, func() {
 	var (
 		cluster *scenario.Cluster
 		before  []scenario.Identity
@@ -32,7 +33,7 @@ var _ = DescribeTableSubtree("A patched template", func(driver infrav1.UpgradeDr
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		cluster = suite.NewCluster(ctx, suite.StartLab(ctx, options), scenario.Options{Driver: driver})
+		cluster = suite.NewCluster(ctx, suite.StartLab(ctx, lab.Options{WithoutInPlaceUpdates: true, WithoutExtension: true}), scenario.Options{})
 		Expect(cluster.DeployWeb(ctx)).To(Succeed())
 		var err error
 		before, err = cluster.Identities(ctx)
@@ -40,14 +41,9 @@ var _ = DescribeTableSubtree("A patched template", func(driver infrav1.UpgradeDr
 	})
 
 	BeforeEach(func() { began = time.Now() })
-	AfterAll(func() {
-		if driver == infrav1.DriverDirect {
-			expectOwnersLeftAlone(cluster)
-		}
-	})
+	AfterAll(func() { expectOwnersLeftAlone(cluster) })
 
 	It("upgrades every host in place, one after the other", func(ctx SpecContext) {
-		said := watchTransitions(ctx, cluster)
 		wanted := push(ctx, cluster, "v2", image.OS{UpgradeSeconds: 7})
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
@@ -57,14 +53,6 @@ var _ = DescribeTableSubtree("A patched template", func(driver infrav1.UpgradeDr
 		Expect(cordonedNodes(ctx, cluster)).To(BeEmpty())
 		for _, host := range cluster.Lab.Hosts() {
 			Expect(upgradesOf(host)).To(Equal(1), "elemental upgrade runs once on host "+host.Name())
-		}
-		for machine, messages := range said.of() {
-			Expect(len(messages)).To(BeNumerically("<=", 40), "transitions of Machine %s: %q", machine, messages)
-			if driver == infrav1.DriverDirect {
-				continue // the condition is Cluster API's, which takes no part
-			}
-			Expect(messages).To(ContainElement(MatchRegexp(`In-place update in progress: \w+ \(\d+/14\): .+`)),
-				"the condition says the step, n of N and what it waits for")
 		}
 	})
 
@@ -154,11 +142,7 @@ var _ = DescribeTableSubtree("A patched template", func(driver infrav1.UpgradeDr
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 		expectKept(ctx, cluster, before)
 	})
-},
-	Entry("by Cluster API", Ordered, infrav1.DriverClusterAPI, lab.Options{}),
-	Entry("by this provider alone, without feature gates and extension", Ordered, infrav1.DriverDirect,
-		lab.Options{WithoutInPlaceUpdates: true, WithoutExtension: true}),
-)
+})
 
 // expectOwnersLeftAlone asserts that our manager has written to no owner, and that Cluster API has updated no Machine.
 func expectOwnersLeftAlone(cluster *scenario.Cluster) {

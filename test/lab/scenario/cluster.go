@@ -16,7 +16,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/kube"
@@ -42,9 +41,6 @@ const (
 	// Repository of the OS images.
 	Repository = "elemental-os"
 )
-
-// DriverEnv is a variable of the environment with the driver of all clusters that choose none, so that a suite runs both ways.
-const DriverEnv = "UPGRADE_DRIVER"
 
 // Options of a cluster.
 type Options struct {
@@ -86,8 +82,6 @@ type Options struct {
 	Replacement string
 	// MaxConcurrent is the limit on concurrent upgrades; if zero, the default applies.
 	MaxConcurrent int
-	// Driver of the upgrades. Default: that of the environment's DriverEnv or, where that is not set, none, so that the default applies.
-	Driver infrav1.UpgradeDriver
 	// MaxUnavailable of the MachineDeployments. Default 1.
 	MaxUnavailable int
 	// AssessmentTimeout is how long a boot of the hosts may take to become good. Default: the agent's.
@@ -115,6 +109,8 @@ type Cluster struct {
 	Image image.Image
 	// Told is called with each command before it is run. Default: none.
 	Told func(command string)
+	// rotations counts the templates that Rotate has made, for their names.
+	rotations int
 }
 
 // New completes the options. It creates nothing.
@@ -134,7 +130,6 @@ func New(l *lab.Lab, options Options) *Cluster {
 	if options.Hosts == nil {
 		options.Hosts = addHosts
 	}
-	options.Driver = cmp.Or(options.Driver, infrav1.UpgradeDriver(os.Getenv(DriverEnv)))
 	options.Patience = cmp.Or(options.Patience, process.Patience)
 	options.Workers = 0
 	for _, pool := range options.Pools {
@@ -307,7 +302,7 @@ func (c *Cluster) render(name string) (string, error) {
 		"Name": c.Options.Name, "Namespace": c.Namespace(), "Host": c.Workload().Host(), "Port": c.Workload().Port(),
 		"Image": c.Image.URI(), "Pools": c.Options.Pools, "MaxSurge": c.Options.MaxSurge, "MaxUnavailable": c.Options.MaxUnavailable,
 		"Registration": registration, "Rack": rack,
-		"Replacement": c.Options.Replacement, "MaxConcurrent": c.Options.MaxConcurrent, "Driver": c.Options.Driver, "KubernetesVersion": c.kubernetesVersion(),
+		"Replacement": c.Options.Replacement, "MaxConcurrent": c.Options.MaxConcurrent, "KubernetesVersion": c.kubernetesVersion(),
 		"RKE2": c.Options.RKE2, "ControlPlane": c.Options.ControlPlane, "ControlPlaneMaxSurge": c.Options.ControlPlaneMaxSurge,
 		"DrainOptions": drainOptions, "AssessmentTimeout": c.Options.AssessmentTimeout,
 		"PreflightErrors": c.Options.PreflightErrors,

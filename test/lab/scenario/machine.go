@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
 // CopyTemplate makes a template of a name like that of the workers.
@@ -28,6 +29,26 @@ func (c *Cluster) CopyTemplate(ctx context.Context, name string) error {
 		return fmt.Errorf("creating ElementalMachineTemplate %s: %w", name, err)
 	}
 	return nil
+}
+
+// Rotate has the workers' MachineDeployment refer to a copy of the template with another image, under a name that was not used before, as soon as the
+// guard admits that. Cluster API updates the Machines then.
+func (c *Cluster) Rotate(ctx context.Context, os image.Image) error {
+	c.rotations++
+	name := fmt.Sprintf("%s-r%d", Template, c.rotations)
+	if err := c.CopyTemplate(ctx, name); err != nil {
+		return err
+	}
+	if err := c.PatchPool(ctx, name, os); err != nil {
+		return err
+	}
+	return Await(ctx, "the reference to "+name, func(ctx context.Context) (string, error) {
+		patch := `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"` + name + `"}}}}}`
+		if err := c.patch(ctx, "machinedeployment", Deployment, patch); err != nil {
+			return err.Error(), nil
+		}
+		return "", nil
+	})
 }
 
 // ControlPlaneStandIn is an owner for Machines of a control plane: the lab's own kind, which has the name of the Cluster.

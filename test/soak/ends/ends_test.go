@@ -164,7 +164,7 @@ func goBack(ctx context.Context, u *upgrade, left scenario.Marks) {
 	GinkgoHelper()
 	finished, _ := suite.Writes(u.host, u.began)
 	boots := u.host.Boots()
-	Expect(cluster.PatchImage(ctx, running)).To(Succeed())
+	Expect(cluster.Rotate(ctx, running)).To(Succeed())
 	row{phase: infrav1.UpgradeSuperseded, marks: left, answer: done}.expect(ctx, u)
 	Eventually(u.machine).WithContext(ctx).Should(
 		WithTransform(isTrue(clusterv1.MachineUpToDateCondition), BeTrue()), "it is the Machine of the original template again")

@@ -53,7 +53,7 @@ func upgradeTo(ctx context.Context, wanted image.Image) *upgrade {
 	}
 }
 
-// start patches the template, once there are Pods to drain.
+// start rotates the template, once there are Pods to drain.
 func (u *upgrade) start(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(suite.WebOn).WithContext(ctx).WithArguments(theLab, u.worker.Node).Should(Equal(webPods), "there is something to drain")
@@ -65,7 +65,7 @@ func (u *upgrade) start(ctx context.Context) {
 func (u *upgrade) patch(ctx context.Context) {
 	GinkgoHelper()
 	u.watchAnswer(ctx)
-	Expect(cluster.PatchImage(ctx, u.wanted)).To(Succeed())
+	Expect(cluster.Rotate(ctx, u.wanted)).To(Succeed())
 }
 
 // watchAnswer starts to watch for the end of the next in-place update. One that is already running is ignored, because

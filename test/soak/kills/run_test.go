@@ -36,7 +36,7 @@ type run struct {
 func upgradeWorker(ctx context.Context, room int) int {
 	GinkgoHelper()
 	r := newRun(ctx)
-	Expect(scene.Begin(room, func() error { return cluster.PatchImage(ctx, r.wanted) })).To(Succeed())
+	Expect(scene.Begin(room, func() error { return cluster.Rotate(ctx, r.wanted) })).To(Succeed())
 	err := cluster.AwaitPool(ctx, scenario.Deployment, r.wanted)
 	kills, _, left, failure := scene.Look()
 	By(fmt.Sprintf("run %d, in which were killed:\n%s", scene.Run(), strings.Join(kills, "\n")))

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
@@ -17,27 +18,42 @@ import (
 
 const gatesOn = "--feature-gates=RuntimeSDK=true,InPlaceUpdates=true"
 
-var _ = Describe("A patch", func() {
+// rotate has the MachineDeployment refer to another template, from which the one is looked at then.
+func (w *world) rotate() {
+	GinkgoHelper()
+	w.template = ownertest.Template(w.namespace, "next", imageB)
+	plane.Create(ctx, w.template)
+	apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = "next" })
+}
+
+// newRotated is a MachineDeployment that refers to another template than its Machine was made from.
+func newRotated() *world {
+	GinkgoHelper()
+	w := newWorld()
+	w.addOfPool(w.set, "m1", "t", imageA)
+	w.reconcile()
+	w.rotate()
+	return w
+}
+
+var _ = Describe("A template that an owner was rotated to", func() {
 	core := func(arguments ...string) { plane.Create(ctx, deployment("core", "cluster-api", arguments...)) }
 	ours := func() { installExtension(ourExtension("elemental", true)) }
 
-	DescribeTable("moves nothing where the preconditions for in-place updates are not met",
+	DescribeTable("says what has the Machines replaced that Cluster API is to bring to it",
 		func(install func(*world), reason string, toChange ...string) {
-			w := newWorld()
+			w := newRotated()
 			install(w)
-			w.patch(imageB)
-			version := apiserver.Get(ctx, c, w.md).ResourceVersion
 			for range 2 {
-				Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", 0), "it is tried again")
+				Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", 0), "it is looked at again")
 			}
-			Expect(w.md.ResourceVersion).To(Equal(version))
 			Expect(w.clones()).To(BeEmpty())
+			Expect(w.attempts()).To(BeEmpty())
 			w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, reason)
-			w.haveCondition(infrav1.ReferencesUpdatedCondition, metav1.ConditionFalse, infrav1.BlockedReason)
 			for _, part := range toChange {
 				Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring(part))
 			}
-			Expect(w.events.Events).To(HaveLen(1), "the same message is told once")
+			Expect(w.events.Events).To(HaveLen(1), "the same message is reported once")
 			Expect(<-w.events.Events).To(ContainSubstring(infrav1.EventRolloutBlocked))
 		},
 		Entry("the gates are off by default", func(*world) { ours(); core("--leader-elect") }, infrav1.FeatureGatesOffReason,
@@ -77,28 +93,24 @@ var _ = Describe("A patch", func() {
 			core(gatesOn)
 			ours()
 			plane.Create(ctx, deployment("kcp", "control-plane-kubeadm", "--leader-elect"))
-			plane.Create(ctx, ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t"))
+			w.addControlPlane(nil)
 		}, infrav1.FeatureGatesOffReason, "Deployment default/kcp"),
 		Entry("the control plane is too small", func(w *world) {
 			core(gatesOn)
 			ours()
 			plane.Create(ctx, deployment("kcp", "control-plane-kubeadm", gatesOn))
-			kcp := ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t")
-			kcp.Spec.Replicas = ptr.To[int32](1)
-			plane.Create(ctx, kcp)
-			w.setDriver(infrav1.DriverClusterAPI)
+			w.addControlPlane(ptr.To[int32](1))
 		}, infrav1.UnsupportedControlPlaneReason, "KubeadmControlPlane cp has spec.replicas 1 and cannot be updated in place"),
 		Entry("everything at once, so that it can be put right in one go", func(w *world) {
 			apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = nil })
 		}, infrav1.ExtensionNotReadyReason, "--runtime-extension", "cannot be read", "maxSurge 1 by default"),
 	)
 
-	DescribeTable("moves where it is proven", func(install func(*world)) {
-		w := newWorld()
+	DescribeTable("says nothing where they are updated in place", func(install func(*world)) {
+		w := newRotated()
 		install(w)
-		w.patch(imageB)
 		w.reconcile()
-		Expect(w.refersTo()).NotTo(Equal("t"), w.message(infrav1.RolloutBlockedCondition))
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
 	},
 		Entry("by two arguments", func(*world) { ours(); core("--feature-gates", "RuntimeSDK=true,InPlaceUpdates=true") }),
 		Entry("by all alpha gates", func(*world) { ours(); core("--feature-gates=AllAlpha=true") }),
@@ -116,7 +128,7 @@ var _ = Describe("A patch", func() {
 			ours()
 			core(gatesOn)
 			plane.Create(ctx, deployment("kcp", "control-plane-kubeadm", "--feature-gates=ClusterTopology=true,InPlaceUpdates=true"))
-			plane.Create(ctx, ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t"))
+			w.addControlPlane(nil)
 		}),
 		Entry("under another name of our ExtensionConfig", func(*world) {
 			core(gatesOn)
@@ -124,16 +136,51 @@ var _ = Describe("A patch", func() {
 		}),
 	)
 
-	It("takes a control plane along", func() {
-		w := newWorld()
-		core(gatesOn)
-		ours()
-		plane.Create(ctx, deployment("kcp", "control-plane-kubeadm", gatesOn))
-		kcp := ownertest.KubeadmControlPlane(w.namespace, "cp", "c", "t")
-		plane.Create(ctx, kcp)
-		ownertest.Observe(ctx, c, kcp, 3)
-		w.patch(imageB)
+	It("says so while they are updated, and nothing once all were", func() {
+		allowInPlaceUpdates()
+		w := newRotated()
+		Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", 0))
+		rival := foreignExtension("rival", nil)
+		installExtension(rival)
 		w.reconcile()
-		Expect(apiserver.Get(ctx, c, kcp).Spec.MachineTemplate.Spec.InfrastructureRef.Name).To(Equal(w.refersTo()))
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.CompetingExtensionReason)
+		Expect(c.Delete(ctx, rival)).To(Succeed())
+		w.reconcile()
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
+
+		By("the last update, after which the Machine is made from the template")
+		machine := w.elemental("m1")
+		apiserver.Change(ctx, c, machine, func() {
+			machine.Spec.OSVersionManagement = ownertest.OS(imageB)
+			machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "next"
+			machine.Annotations[clusterv1.UpdateInProgressAnnotation] = ""
+		})
+		Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", 0))
+		w.runs("m1", imageB)
+		machine = w.elemental("m1")
+		apiserver.Change(ctx, c, machine, func() { delete(machine.Annotations, clusterv1.UpdateInProgressAnnotation) })
+		Expect(w.reconcile().RequeueAfter).To(BeZero())
+		Expect(w.noted("m1")).To(Equal([]string{"next", hashOf(imageB)}))
+		Expect(w.attempts()).To(BeEmpty())
+	})
+
+	It("waits for a Cluster that is paused", func() {
+		allowInPlaceUpdates()
+		w := newRotated()
+		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
+		w.reconcile()
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.WaitingForClusterReason)
+		Expect(w.message(infrav1.RolloutBlockedCondition)).To(Equal("MachineDeployment md is paused, by itself or with Cluster c"))
 	})
 })
+
+// addControlPlane adds one that refers to the template, with a Machine of another.
+func (w *world) addControlPlane(replicas *int32) {
+	GinkgoHelper()
+	kcp := ownertest.KubeadmControlPlane(w.namespace, "cp", "c", w.template.Name)
+	if replicas != nil {
+		kcp.Spec.Replicas = replicas
+	}
+	plane.Create(ctx, kcp)
+	w.addServed(ownertest.ControlPlaneMachine(kcp, "cp-1"), "t", imageA)
+}
