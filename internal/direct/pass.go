@@ -222,15 +222,22 @@ func (p *pass) isUpdated(machine *infrav1.ElementalMachine) bool {
 	return isOther && isThere && osversion.Same(machine.Spec.OSVersionManagement, p.of.OS)
 }
 
-// isBeingUpdated reports whether Cluster API is bringing a machine to the template, also where it has lost all of its marks: the host has not
-// reached the OS, which this driver has not assigned, or the attempt of Cluster API's hook has not ended well, and the host does not run the OS.
+// isBeingUpdated reports whether Cluster API is bringing a machine to the template, also where it has lost all of its marks.
 func (p *pass) isBeingUpdated(ctx context.Context, of *Machine) (bool, error) {
+	isMarked := owner.IsUpdating(of.Machine) || owner.IsUpdating(of.Elemental)
+	isOurs := owner.IsDirect(of.Elemental) && !p.isUpdated(of.Elemental)
 	switch {
-	case owner.IsUpdating(of.Machine) || owner.IsUpdating(of.Elemental):
-		return !owner.IsDirect(of.Elemental) || p.isUpdated(of.Elemental), nil
-	case owner.IsDirect(of.Elemental) && !p.isUpdated(of.Elemental), !osversion.Same(of.Elemental.Spec.OSVersionManagement, p.of.OS):
+	case isMarked || isOurs:
+		return !isOurs, nil
+	case !osversion.Same(of.Elemental.Spec.OSVersionManagement, p.of.OS):
 		return false, nil
 	}
+	return p.isUnfinished(ctx, of)
+}
+
+// isUnfinished reports whether an update to the template by Cluster API has not come to its end: the host has not reached the OS, which this driver has not
+// assigned, or the attempt of Cluster API's hook has not ended well, and the host does not run the OS.
+func (p *pass) isUnfinished(ctx context.Context, of *Machine) (bool, error) {
 	if reached := of.Elemental.Annotations[infrav1.OSReachedAnnotation]; reached != "" && reached != p.hash {
 		return true, nil
 	}
