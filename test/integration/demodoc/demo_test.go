@@ -112,8 +112,12 @@ var _ = Describe("The walk-through", Ordered, func() {
 	It("upgrades the worker in place when the template is patched", func(ctx SpecContext) {
 		p.next(ctx, "kubectl patch elementalmachinetemplate kubeadm-md-0")
 		Eventually(host, 2*specs.Patience).WithContext(ctx).WithArguments(worker.Status.NodeRef.Name).Should(run(next))
-		Eventually(workers).WithContext(ctx).Should(HaveExactElements(And(
-			HaveField("UID", worker.UID), HaveField("Annotations", Not(HaveKey(clusterv1.UpdateInProgressAnnotation))))))
+		Eventually(func(ctx context.Context) ([]infrav1.ElementalHostUpgrade, error) {
+			list := &infrav1.ElementalHostUpgradeList{}
+			err := theLab.Kube.List(ctx, list)
+			return list.Items, err
+		}).WithContext(ctx).Should(HaveExactElements(HaveField("Status.Phase", infrav1.UpgradeSucceeded)))
+		Eventually(workers).WithContext(ctx).Should(HaveExactElements(HaveField("UID", worker.UID)))
 		Expect(p.next(ctx, "kubectl get elementalhostupgrades")).To(MatchRegexp(worker.Status.NodeRef.Name + ` +Succeeded`))
 		Expect(host(ctx, spare)).To(run(initial), "a host that serves nothing is left alone")
 	})

@@ -17,8 +17,8 @@ import (
 var manual = infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual}
 
 var _ = Describe("Two of three nodes that are paused", func() {
-	DescribeTable("stay paused while the third is upgraded, and continue when they are resumed", func(ctx SpecContext, maxUnavailable int) {
-		p := newPool(ctx, workers, maxUnavailable, manual)
+	It("stay paused while the third is upgraded, whatever maxUnavailable says, and continue when they are resumed", func(ctx SpecContext) {
+		p := newPool(ctx, workers, 1, manual)
 		held := p.nodes[1:]
 		p.setOptions(ctx, infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeManual, PauseNodes: append(slices.Clone(held), "nowhere")})
 		p.rollOut(ctx, image.OS{})
@@ -28,66 +28,37 @@ var _ = Describe("Two of three nodes that are paused", func() {
 			HaveField("Message", ContainSubstring("names nowhere, which is no node of the cluster: annotate the Node")))))
 		p.setOptions(ctx, infrav1.NodeUpgradeStrategy{Mode: infrav1.NodeUpgradeModeAuto}) // does not affect this rollout
 
-		resumed := held
-		if maxUnavailable == 1 {
-			// Cluster API chooses the order: the one that is not paused may come after one that is.
-			Eventually(p.waiting).WithContext(ctx).Should(HaveLen(1))
-			first, err := p.waiting(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			resumed = append(first, slices.DeleteFunc(slices.Clone(held), func(node string) bool { return node == first[0] })...)
-		} else {
-			Eventually(p.runsWanted).WithContext(ctx).WithArguments(p.nodes[0]).Should(BeTrue(), "it is not held up")
-			Eventually(p.waiting).WithContext(ctx).Should(Equal(held))
-			Eventually(cordoned).WithContext(ctx).Should(BeEmpty())
-			Consistently(cordoned, calm).WithContext(ctx).Should(BeEmpty(), "paused nodes are schedulable")
-			Expect(p.marks(ctx, held[0])).To(HaveField("Slots", 0), "and hold no slot")
-		}
+		Eventually(p.runsWanted).WithContext(ctx).WithArguments(p.nodes[0]).Should(BeTrue(), "it is not held up")
+		Eventually(p.waiting).WithContext(ctx).Should(Equal(held))
+		Eventually(cordoned).WithContext(ctx).Should(BeEmpty())
+		Consistently(cordoned, calm).WithContext(ctx).Should(BeEmpty(), "paused nodes are schedulable")
+		Expect(p.marks(ctx, held[0])).To(HaveField("Slots", 0), "and hold no slot")
 
-		resume(ctx, resumed[0])
-		Eventually(p.runsWanted).WithContext(ctx).WithArguments(resumed[0]).Should(BeTrue(), "resumed by its annotation")
-		Eventually(p.waiting).WithContext(ctx).Should(Equal(resumed[1:]))
-		Expect(p.runsWanted(ctx, resumed[1])).To(BeFalse())
-		p.approve(ctx, resumed[1])
+		resume(ctx, held[0])
+		Eventually(p.runsWanted).WithContext(ctx).WithArguments(held[0]).Should(BeTrue(), "resumed by its annotation")
+		Eventually(p.waiting).WithContext(ctx).Should(Equal(held[1:]))
+		Expect(p.runsWanted(ctx, held[1])).To(BeFalse())
+		p.approve(ctx, held[1])
 		p.expectUpgraded(ctx)
 		Eventually(said(infrav1.PauseNodesKnownCondition)).WithContext(ctx).Should(Or(BeNil(), HaveField("Status", metav1.ConditionTrue)))
-	},
-		Entry("with maxUnavailable 1", 1),
-		Entry("with maxUnavailable 3", 3),
-	)
+	})
 })
 
 var _ = Describe("A pool of which every node is paused", func() {
-	It("waits for one node after the other, which the others report, except for those that were resumed before their turn", func(ctx SpecContext) {
+	It("has all of them wait, and continues with each that is resumed", func(ctx SpecContext) {
 		p := newPool(ctx, workers, 1, manual)
 		p.rollOut(ctx, image.OS{})
 		p.awaitPaused(ctx, p.nodes...)
-		Eventually(p.waiting).WithContext(ctx).Should(HaveLen(1))
-		waiting, err := p.waiting(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		first := waiting[0]
-		others := slices.DeleteFunc(slices.Clone(p.nodes), func(node string) bool { return node == first })
-		for _, node := range others {
-			Eventually(p.upToDate).WithContext(ctx).WithArguments(node).Should(HaveValue(And(
-				HaveField("Reason", infrav1.WaitingForNodeReason),
-				HaveField("Message", HavePrefix("Waiting for its turn: Node "+first+" is paused: remove its annotation ")))))
-		}
-		Eventually(said(infrav1.NodesUpToDateCondition)).WithContext(ctx).Should(HaveValue(And(
-			HaveField("Reason", infrav1.NodesHeldReason),
-			HaveField("Message", HaveSuffix(others[0]+" "+others[1]+" waiting for "+first+" (remove its annotation "+infrav1.NodeUpgradePauseAnnotation+")")))))
-
-		By("resuming one before its turn")
-		resume(ctx, others[0])
-		p.awaitPaused(ctx, first, others[1])
-		Consistently(pauses, calm).WithContext(ctx).ShouldNot(HaveKey(others[0]), "it is not put back")
-
-		By("resuming the one that the others wait for")
-		resume(ctx, first)
-		Eventually(p.runsWanted).WithContext(ctx).WithArguments(first).Should(BeTrue())
-		Eventually(p.waiting).WithContext(ctx).Should(Equal(others[1:]), "whichever comes next, only this one waits")
+		Eventually(p.waiting).WithContext(ctx).Should(Equal(p.nodes))
 		rollout, err := p.rollout(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(pauses(ctx)).To(Equal(pausedBy(rollout, others[1])))
-		resume(ctx, others[1])
+
+		resume(ctx, p.nodes[1])
+		Eventually(p.runsWanted).WithContext(ctx).WithArguments(p.nodes[1]).Should(BeTrue())
+		Consistently(pauses, calm).WithContext(ctx).Should(Equal(pausedBy(rollout, p.nodes[0], p.nodes[2])), "it is not put back")
+		Expect(p.waiting(ctx)).To(Equal([]string{p.nodes[0], p.nodes[2]}))
+		resume(ctx, p.nodes[2])
+		resume(ctx, p.nodes[0])
 		p.expectUpgraded(ctx)
 	})
 })

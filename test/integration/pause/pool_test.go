@@ -98,7 +98,7 @@ func (p *pool) marks(ctx context.Context, node string) (scenario.Marks, error) {
 	return cluster.Marks(ctx, p.before[node])
 }
 
-// rollout is the template that the pool's MachineDeployment was last pointed to.
+// rollout is the clone that the Machines of the pool are brought to.
 func (p *pool) rollout(ctx context.Context) (string, error) {
 	template := &infrav1.ElementalMachineTemplate{}
 	err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: p.name}, template)
