@@ -6,9 +6,11 @@ package machinetemplate_test
 import (
 	"context"
 	"errors"
+	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -58,4 +60,26 @@ func (a *answers) List(ctx context.Context, list client.ObjectList, options ...c
 	err := a.Reader.List(ctx, list, options...)
 	a.objects += apimeta.LenList(list)
 	return err
+}
+
+// overtaken is a client whose patches that give an ElementalMachine an OS come after another client's write to it.
+type overtaken struct {
+	client.Client
+	name string
+}
+
+func (o overtaken) Patch(ctx context.Context, obj client.Object, patch client.Patch, options ...client.PatchOption) error {
+	machine, isMachine := obj.(*infrav1.ElementalMachine)
+	if data, err := patch.Data(obj); err == nil && isMachine && machine.Name == o.name && strings.Contains(string(data), "osVersionManagement") {
+		other := &infrav1.ElementalMachine{}
+		if err := o.Get(ctx, client.ObjectKeyFromObject(obj), other); err != nil {
+			return err
+		}
+		before := other.DeepCopy()
+		annotations.AddAnnotations(other, map[string]string{"of": "another client"})
+		if err := o.Client.Patch(ctx, other, client.MergeFrom(before)); err != nil {
+			return err
+		}
+	}
+	return o.Client.Patch(ctx, obj, patch, options...)
 }

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -101,6 +102,21 @@ var _ = Describe("Driver Direct", func() {
 		w.reconcile()
 		w.reconcile()
 		w.onlyAttempt()
+	})
+
+	It("starts no other control plane before one that another client has written to at the same moment", func() {
+		w.addMachine("cp-2", controlPlaneOf("K3sControlPlane"))
+		w.reconcile()
+		w.patch(imageB)
+		healthy := w.reconciler.Client
+		w.reconciler.Client = overtaken{healthy, "cp"}
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+		Expect(w.attempts()).To(BeEmpty())
+
+		w.reconciler.Client = healthy
+		w.reconcile()
+		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("cp"))
 	})
 
 	DescribeTable("stops after an attempt that did not end well, until the template is patched or the attempt is deleted", func(end infrav1.UpgradePhase, how, remedy string) {

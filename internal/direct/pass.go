@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -118,8 +119,8 @@ func (p *pass) startNext(ctx context.Context, of progress) (Result, error) {
 // mostLooked is of how many machines that are not started yet it is looked for what they wait for, where there is no room for one.
 const mostLooked = 32
 
-// start the upgrades of machines, as many as there is room for. One that waits, or for which it fails, keeps no other from starting. That a machine of a
-// pool waits is decided by the cache, which costs no request.
+// start the upgrades of machines, as many as there is room for. One that waits, or for which it fails, keeps no other from starting. After a conflict the
+// next pass starts it in its turn. That a machine of a pool waits is decided by the cache, which costs no request.
 func (p *pass) start(ctx context.Context, options infrav1.NodeUpgradeOption, room int, machines ...*Machine) (Result, error) {
 	if room > 0 {
 		if _, problem, err := p.mayBegin(ctx); problem != nil || err != nil {
@@ -132,7 +133,10 @@ func (p *pass) start(ctx context.Context, options infrav1.NodeUpgradeOption, roo
 			break
 		}
 		result, started, err := p.startOne(ctx, machine, options, room > 0)
-		if err != nil {
+		switch {
+		case apierrors.IsConflict(err):
+			return all, errors.Join(append(failed, err)...)
+		case err != nil:
 			failed = append(failed, err)
 			continue
 		}
