@@ -42,8 +42,8 @@ func seesWhatIsStuck(ctx context.Context) image.Image {
 	pause("true")
 	next := suite.Push(ctx, cluster, image.OS{})
 	Expect(cluster.PatchImage(ctx, next)).To(Succeed())
-	Eventually(templates(ctx)).Should(SatisfyAll(ContainSubstring("BLOCKED"), ContainSubstring("is paused, by itself or with Cluster "+cluster.Options.Name)))
-	Eventually(happened(ctx, infrav1.EventRolloutHeld)).Should(ContainElement("ElementalMachineTemplate/" + scenario.Template))
+	Eventually(templates(ctx)).Should(SatisfyAll(ContainSubstring("BLOCKED"), ContainSubstring("Cluster "+cluster.Options.Name+" is paused")))
+	Eventually(happened(ctx, infrav1.EventRolloutBlocked)).Should(ContainElement("ElementalMachineTemplate/" + scenario.Template))
 	Eventually(line(ctx)).Should(ContainSubstring("paused, nothing is upgraded"))
 
 	By("a host whose agent is dead")
@@ -69,7 +69,7 @@ func seesWhatIsStuck(ctx context.Context) image.Image {
 	missing := next
 	missing.Ref += "-missing"
 	Expect(cluster.PatchImage(ctx, missing)).To(Succeed())
-	Eventually(blocked(ctx)).Should(MatchRegexp(`^Node demo-node-[12]: the upgrade has ended as Failed: `))
+	Eventually(blocked(ctx)).Should(MatchRegexp(`^ElementalHostUpgrade \S+ of Machine \S+ ended as Failed: `))
 	Eventually(line(ctx)).Should(MatchRegexp(`^NodesHeld: 0 of 2 nodes on .*-missing, demo-node-[12] failed`))
 	good := suite.Push(ctx, cluster, image.OS{})
 	Expect(cluster.PatchImage(ctx, good)).To(Succeed())
