@@ -109,11 +109,12 @@ func (p *pass) startNext(ctx context.Context, of progress) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	most := int(options.WithDefaults().MaxConcurrent)
-	if of.pending[0].isControlPlane() {
+	next, most := of.pending, int(options.WithDefaults().MaxConcurrent)
+	if next[0].isControlPlane() {
 		most = 1
+		next = slices.DeleteFunc(slices.Clone(next), func(machine *Machine) bool { return !machine.isControlPlane() })
 	}
-	return p.start(ctx, options, most-len(of.active), of.pending...)
+	return p.start(ctx, options, most-len(of.active), next...)
 }
 
 // mostLooked is of how many machines that are not started yet it is looked for what they wait for, where there is no room for one.
@@ -129,7 +130,7 @@ func (p *pass) start(ctx context.Context, options infrav1.NodeUpgradeOption, roo
 	}
 	all, failed := Result{}, []error{}
 	for i, machine := range machines {
-		if room <= 0 && i >= mostLooked || !machine.isControlPlane() && machines[0].isControlPlane() {
+		if room <= 0 && i >= mostLooked {
 			break
 		}
 		result, started, err := p.startOne(ctx, machine, options, room > 0)
