@@ -208,10 +208,3 @@ func said(conditionType string) func(context.Context) (*metav1.Condition, error)
 		return conditions.Get(elemental, conditionType), err
 	}
 }
-
-// upToDate is the condition UpToDate of a worker's ElementalMachine.
-func (p *pool) upToDate(ctx context.Context, node string) (*metav1.Condition, error) {
-	machine := &infrav1.ElementalMachine{}
-	err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: p.before[node].Host}, machine)
-	return conditions.Get(machine, infrav1.OSUpToDateCondition), err
-}
