@@ -32,9 +32,14 @@ func (v *Validator) reach(ctx context.Context, template *infrav1.ElementalMachin
 	}
 	names := map[string]sets.Set[string]{}
 	for _, machine := range machines {
-		if cluster := machine.Machine.Spec.ClusterName; machine.Driver == infrav1.DriverDirect {
-			names[cluster] = names[cluster].Union(sets.New(machine.Elemental.Name))
+		if machine.Driver != infrav1.DriverDirect {
+			continue
 		}
+		cluster := machine.Machine.Spec.ClusterName
+		if names[cluster] == nil {
+			names[cluster] = sets.New[string]()
+		}
+		names[cluster].Insert(machine.Elemental.Name)
 	}
 	wanted, found := template.Spec.Template.Spec.OSVersionManagement, []preview{}
 	for _, cluster := range slices.Sorted(maps.Keys(names)) {
