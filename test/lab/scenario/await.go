@@ -86,7 +86,7 @@ func (c *Cluster) AwaitWeb(ctx context.Context) error {
 // AwaitImage waits until every worker's host runs the image and no worker Machine is being updated.
 func (c *Cluster) AwaitImage(ctx context.Context, os image.Image) error {
 	return Await(ctx, "all workers to run "+os.Ref, func(ctx context.Context) (string, error) {
-		return c.missingImage(ctx, os, false)
+		return c.MissingImage(ctx, os)
 	})
 }
 
@@ -95,6 +95,11 @@ func (c *Cluster) AwaitControlPlaneImage(ctx context.Context, os image.Image) er
 	return Await(ctx, "the control plane to run "+os.Ref, func(ctx context.Context) (string, error) {
 		return c.missingImage(ctx, os, true)
 	})
+}
+
+// MissingImage says what keeps AwaitImage waiting; empty if nothing does.
+func (c *Cluster) MissingImage(ctx context.Context, os image.Image) (string, error) {
+	return c.missingImage(ctx, os, false)
 }
 
 func (c *Cluster) missingImage(ctx context.Context, os image.Image, controlPlane bool) (string, error) {

@@ -111,6 +111,8 @@ type Cluster struct {
 	Told func(command string)
 	// rotations counts the templates that Rotate has made, for their names.
 	rotations int
+	// rotated is the last of them, which the workers' MachineDeployment refers to; empty before the first.
+	rotated string
 }
 
 // New completes the options. It creates nothing.

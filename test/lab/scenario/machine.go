@@ -47,6 +47,7 @@ func (c *Cluster) Rotate(ctx context.Context, os image.Image) error {
 		if err := c.patch(ctx, "machinedeployment", Deployment, patch); err != nil {
 			return err.Error(), nil
 		}
+		c.rotated = name
 		return "", nil
 	})
 }

@@ -4,6 +4,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -42,7 +43,7 @@ func readable(args []string) []string {
 // PatchImage patches the OS image of the workers' template, which is all that an operator does for an
 // upgrade.
 func (c *Cluster) PatchImage(ctx context.Context, os image.Image) error {
-	return c.PatchPool(ctx, Template, os)
+	return c.PatchPool(ctx, cmp.Or(c.rotated, Template), os)
 }
 
 // PatchPool patches the OS image of a pool's template.

@@ -18,11 +18,11 @@ import (
 // the first.
 func (s *story) nodesArePaused(ctx context.Context) error {
 	first, last := s.cluster.HostName(1), s.cluster.HostName(s.cluster.Options.Workers)
-	s.title("Act five: %s and %s are paused for work by hand", first, last)
+	s.act("%s and %s are paused for work by hand", first, last)
 	if err := s.cluster.PatchUpgradeOption(ctx, fmt.Sprintf(`{"strategy":{"mode":"manual","pauseNodes":[%q,%q]}}`, first, last)); err != nil {
 		return err
 	}
-	wanted, err := s.push(ctx, "v7")
+	wanted, err := s.push(ctx, "v8")
 	if err != nil {
 		return err
 	}

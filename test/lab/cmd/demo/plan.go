@@ -34,7 +34,7 @@ func planOptions() scenario.Options {
 
 // inOrder upgrades the cluster by one object, and pauses that while the canary soaks.
 func (s *story) inOrder(ctx context.Context) error {
-	s.title("Act one: one object upgrades the cluster, stage by stage")
+	s.act("one object upgrades the cluster, stage by stage")
 	const name = "os-v2"
 	if _, err := s.upgradeCluster(ctx, name, "v2", image.OS{}, controlPlaneFirst, soaks); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *story) inOrder(ctx context.Context) error {
 
 // badCanary upgrades to an image that does not boot, and then to one that does.
 func (s *story) badCanary(ctx context.Context) error {
-	s.title("Act two: a bad image falls back on the canary, and nobody else gets it")
+	s.act("a bad image falls back on the canary, and nobody else gets it")
 	bad, err := s.upgradeCluster(ctx, "os-v3", "v3-bad", image.OS{Boot: source.BootUnhealthy}, canaryFirst, isAt(infrav1.ClusterUpgradeFailed))
 	if err != nil {
 		return err

@@ -30,15 +30,21 @@ type story struct {
 	out  io.Writer
 
 	before []scenario.Identity
+	// bad is the image that fell back.
+	bad image.Image
+	// acts counts those that have started.
+	acts int
+	// patched is the time in which only a template was patched.
+	patched audit.Interval
 	// faults are the expectations that failed.
 	faults []string
 }
 
 func (s *story) tell(ctx context.Context) error {
-	acts := []func(context.Context) error{s.prologue, s.actOne, s.actTwo}
+	acts := []func(context.Context) error{s.prologue, s.patch, s.badImage, s.fix, s.rotate}
 	switch {
 	case s.single:
-		acts = []func(context.Context) error{s.prologue, s.consent, s.actOne, s.actTwo}
+		acts = []func(context.Context) error{s.prologue, s.consent, s.patch, s.badImage, s.fix}
 	case s.plan:
 		acts = []func(context.Context) error{s.prologue, s.inOrder, s.badCanary}
 	}
@@ -73,11 +79,12 @@ func (s *story) prologue(ctx context.Context) error {
 	}
 	var err error
 	s.before, err = s.cluster.Identities(ctx)
+	s.patched.From = time.Now()
 	return err
 }
 
-func (s *story) actOne(ctx context.Context) error {
-	s.title("Act one: one patch upgrades all hosts in place")
+func (s *story) patch(ctx context.Context) error {
+	s.act("one patch upgrades all hosts in place")
 	good, err := s.cluster.PushImage(ctx, "v2", image.OS{})
 	if err != nil {
 		return err
@@ -88,8 +95,8 @@ func (s *story) actOne(ctx context.Context) error {
 	return s.watch(ctx, func(ctx context.Context) error { return s.awaitImage(ctx, good) })
 }
 
-func (s *story) actTwo(ctx context.Context) error {
-	s.title("Act two: a bad image falls back, and stops the rollout")
+func (s *story) badImage(ctx context.Context) error {
+	s.act("a bad image falls back, and stops the rollout")
 	bad, err := s.cluster.PushImage(ctx, "v3-bad", image.OS{Boot: source.BootUnhealthy})
 	if err != nil {
 		return err
@@ -105,9 +112,13 @@ func (s *story) actTwo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.bad = bad
 	s.say("\n%s is %s: %s", ended.Status.NodeName, ended.Status.Phase, ended.Status.Message)
+	return nil
+}
 
-	s.title("... and a good one completes it by itself")
+func (s *story) fix(ctx context.Context) error {
+	s.act("a good image completes it by itself")
 	fixed, err := s.cluster.PushImage(ctx, "v4", image.OS{})
 	if err != nil {
 		return err
@@ -118,7 +129,7 @@ func (s *story) actTwo(ctx context.Context) error {
 	if err := s.watch(ctx, func(ctx context.Context) error { return s.awaitImage(ctx, fixed) }); err != nil {
 		return err
 	}
-	return s.checkOnlyOneTried(bad)
+	return s.checkOnlyOneTried(s.bad)
 }
 
 // consent accepts what a reboot of the only host means.
@@ -158,6 +169,12 @@ func (s *story) expect(holds bool, format string, args ...any) {
 	if !holds {
 		s.faults = append(s.faults, fmt.Sprintf(format, args...))
 	}
+}
+
+// act begins another one.
+func (s *story) act(format string, args ...any) {
+	s.acts++
+	s.title("Act %s: %s", [...]string{"one", "two", "three", "four", "five", "six", "seven"}[s.acts-1], fmt.Sprintf(format, args...))
 }
 
 func (s *story) title(format string, args ...any) {

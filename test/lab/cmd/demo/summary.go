@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,7 +12,10 @@ import (
 	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 )
@@ -31,7 +35,39 @@ func (s *story) epilogue(ctx context.Context) error {
 		return err
 	}
 	s.sumUpPods(workload)
+	if err := s.sumUpWrites(management); err != nil {
+		return err
+	}
 	return s.sumUpMachines(ctx, management)
+}
+
+// sumUpWrites counts what this provider wrote to Machines and their owners while only a template was patched.
+func (s *story) sumUpWrites(events []auditv1.Event) error {
+	until := s.patched.To
+	if until.IsZero() {
+		until = time.Now()
+	}
+	owners := 0
+	writes := audit.Writes(events, lab.ManagerUser, s.patched.From, until)
+	for _, resource := range []string{"machinedeployments", "machinesets", "kubeadmcontrolplanes"} {
+		owners += writes[resource]
+	}
+	s.say("writes to MachineDeployments, MachineSets and control planes for a patched template: %d", owners)
+	s.expect(owners == 0, "%d writes to owners of Machines", owners)
+	changed, err := audit.Patched(events, lab.ManagerUser, "machines", s.patched.From, until)
+	if err != nil {
+		return fmt.Errorf("counting writes to Machines: %w", err)
+	}
+	s.say("written to Machines: %s", cmp.Or(strings.Join(changed, ", "), "nothing"))
+	for _, field := range changed {
+		s.expect(slices.Contains(ofUpgrades, field), "a Machine was changed: %s", field)
+	}
+	return nil
+}
+
+// ofUpgrades is what an upgrade writes to a Machine: while its node is disrupted, MachineHealthChecks leave it alone.
+var ofUpgrades = []string{
+	"annotation " + clusterv1.MachineSkipRemediationAnnotation, "annotation " + infrav1.SkipRemediationByAnnotation,
 }
 
 func (s *story) sumUpNodes(ctx context.Context, events []auditv1.Event) error {

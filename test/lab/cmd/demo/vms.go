@@ -20,7 +20,7 @@ const pinned = "pinned"
 
 // vmsMove upgrades nodes that run migratable virtual machines.
 func (s *story) vmsMove(ctx context.Context) error {
-	s.title("Act three: virtual machines move, and none restarts")
+	s.act("virtual machines move, and none restarts")
 	before := map[string]vm.State{}
 	for n := range s.cluster.Options.Workers {
 		name := fmt.Sprintf("shop-%d", n+1)
@@ -33,7 +33,7 @@ func (s *story) vmsMove(ctx context.Context) error {
 		s.say("virtual machine %s runs on %s", name, state.Node)
 		before[name] = state
 	}
-	if err := s.upgrade(ctx, "v5"); err != nil {
+	if err := s.upgrade(ctx, "v6"); err != nil {
 		return err
 	}
 	for n := range s.cluster.Options.Workers {
@@ -51,14 +51,14 @@ func (s *story) vmsMove(ctx context.Context) error {
 // vmsStopAndReturn upgrades a node with a virtual machine that cannot be migrated: it is not touched before a
 // person approves, and runs again afterwards.
 func (s *story) vmsStopAndReturn(ctx context.Context) error {
-	s.title("Act four: one that cannot move holds its node, until a person says what is to become of it")
+	s.act("one that cannot move holds its node, until a person says what is to become of it")
 	home := s.cluster.HostName(s.cluster.Options.Workers)
 	before, err := s.cluster.CreateVM(ctx, vm.Spec{Name: pinned, EvictionStrategy: kubevirtv1.EvictionStrategyLiveMigrate, Require: home})
 	if err != nil {
 		return err
 	}
 	s.say("virtual machine %s runs on %s, and a node selector keeps it there", pinned, before.Node)
-	wanted, err := s.push(ctx, "v6")
+	wanted, err := s.push(ctx, "v7")
 	if err != nil {
 		return err
 	}
