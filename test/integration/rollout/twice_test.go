@@ -51,7 +51,7 @@ var _ = Describe("A template that is patched twice", Ordered, func() {
 			Expect(cordonedNodes(ctx, cluster)).To(BeEmpty())
 		},
 		Entry("about half a second later, which is what kubectl takes", "v2", func(_ context.Context, first func()) { first() }),
-		Entry("as soon as a Machine is brought to the clone of the first patch", "v3", func(ctx context.Context, first func()) {
+		Entry("as soon as a Machine is given the OS of the first patch", "v3", func(ctx context.Context, first func()) {
 			Expect(cluster.AwaitRolledOut(ctx, scenario.Template)).To(Succeed())
 			assigned := make(chan struct{})
 			suite.Changes(ctx, cluster.Lab.Kube, &infrav1.ElementalMachineList{}, func(event watch.Event) bool {
