@@ -53,7 +53,7 @@ func (h *history) record(event watch.Event) {
 	}
 }
 
-// moment is when the update of a Machine began, or its host was triggered.
+// moment is when the node of a Machine was about to be disrupted, or its host was triggered.
 type moment struct {
 	what, machine string
 	version       int64
@@ -61,17 +61,17 @@ type moment struct {
 
 func (m moment) String() string { return m.what + " of " + m.machine }
 
-// moments are the starts of updates, and the triggers.
+// moments are the starts of disruptions, before each of which an attempt marks its Machine, and the triggers.
 func (h *history) moments() (starts, triggers []moment) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	updating, pending := map[string]bool{}, map[string]bool{}
+	marked, pending := map[string]bool{}, map[string]bool{}
 	for _, machine := range h.machines {
-		_, is := machine.Annotations[clusterv1.UpdateInProgressAnnotation]
-		if is && !updating[machine.Name] {
+		_, is := machine.Annotations[infrav1.SkipRemediationByAnnotation]
+		if is && !marked[machine.Name] {
 			starts = append(starts, moment{"start", machine.Name, versionOf(machine)})
 		}
-		updating[machine.Name] = is
+		marked[machine.Name] = is
 	}
 	for _, host := range h.hosts {
 		is := host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending
