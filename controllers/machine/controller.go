@@ -17,7 +17,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	capicontroller "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/labels"
@@ -164,8 +163,8 @@ func (r *Reconciler) adopt(ctx context.Context, machine *infrav1.ElementalMachin
 // ManagedOSVersion is noted when it has been looked up.
 func noteMade(machine *infrav1.ElementalMachine) {
 	made, wanted := owner.MadeFrom(machine), machine.Spec.OSVersionManagement
-	if made != "" && machine.Spec.HostRef == nil && !owner.IsDirect(machine) && osversion.Unresolved(wanted) == "" {
-		annotations.AddAnnotations(machine, map[string]string{infrav1.DirectTemplateAnnotation: made, infrav1.DirectOSAnnotation: osversion.Hash(wanted)})
+	if made != "" && machine.Spec.HostRef == nil && !owner.IsNoted(machine) && osversion.Unresolved(wanted) == "" {
+		owner.Note(machine, made, osversion.Hash(wanted))
 	}
 }
 

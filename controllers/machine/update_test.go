@@ -39,7 +39,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		machine, host = w.running(ctx, "m1", madeFrom("t1"))
 		owner = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
 		apiserver.Change(ctx, server.Client, machine, func() { // Cluster API has moved it from another template
-			machine.Annotations[infrav1.DirectTemplateAnnotation], machine.Annotations[infrav1.DirectOSAnnotation] = "t0", "former"
+			machine.Annotations[infrav1.DirectTemplateAnnotation], machine.Annotations[infrav1.DirectOSAnnotation] = "t0", osversion.Stored("former")
 		})
 	})
 	marked := func() OmegaMatcher { return HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation)) }
@@ -73,7 +73,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 	neverBegun := func(ctx SpecContext) {
 		GinkgoHelper()
 		Eventually(server.Stored(ctx, machine)).Should(HaveField("Annotations", HaveKeyWithValue(
-			infrav1.OSReachedAnnotation, osversion.Hash(machine.Spec.OSVersionManagement))))
+			infrav1.OSReachedAnnotation, osversion.Stored(osversion.Hash(machine.Spec.OSVersionManagement)))))
 		w.template(ctx, "t2", "oci://os:v2")
 		apiserver.Change(ctx, server.Client, machine, func() {
 			machine.Spec.OSVersionManagement = image("oci://os:v2")
@@ -86,7 +86,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 	noted := func(ctx SpecContext, template, os string) {
 		GinkgoHelper()
 		apiserver.Change(ctx, server.Client, machine, func() {
-			machine.Annotations[infrav1.DirectTemplateAnnotation], machine.Annotations[infrav1.DirectOSAnnotation] = template, os
+			machine.Annotations[infrav1.DirectTemplateAnnotation], machine.Annotations[infrav1.DirectOSAnnotation] = template, osversion.Stored(os)
 		})
 	}
 

@@ -4,6 +4,7 @@
 package machinetemplate_test
 
 import (
+	"fmt"
 	"maps"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -45,7 +47,8 @@ func (w *world) noted(name string) []string {
 	return []string{annotations[infrav1.DirectTemplateAnnotation], annotations[infrav1.DirectOSAnnotation]}
 }
 
-func hashOf(image string) string { return osversion.Hash(ownertest.OS(image)) }
+// hashOf the OS with an image, as it is noted.
+func hashOf(image string) string { return osversion.Stored(osversion.Hash(ownertest.OS(image))) }
 
 var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 	var w *world
@@ -105,6 +108,38 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 		Expect(w.attempts()).NotTo(ContainElement(HaveField("Spec.MachineName", "first-seen")))
 	})
 
+	It("starts nothing for a hundred Machines whose notes another version of the manager has written, renews these, and rolls out a patch that is newer", func() {
+		names := []string{}
+		for i := range 100 {
+			names = append(names, fmt.Sprintf("n%02d", i))
+			w.addOfPool(w.set, names[i], "t", imageA)
+		}
+		formerNotes := func() {
+			GinkgoHelper()
+			for _, name := range names {
+				elemental := w.elemental(name)
+				apiserver.Change(ctx, c, elemental, func() {
+					annotations.AddAnnotations(elemental, map[string]string{
+						infrav1.DirectTemplateAnnotation: "t", infrav1.DirectOSAnnotation: "0:former", infrav1.OSReachedAnnotation: "0:former",
+					})
+				})
+			}
+		}
+		formerNotes()
+		w.reconcile()
+		Expect(w.attempts()).To(BeEmpty())
+		for _, name := range names {
+			Expect(w.noted(name)).To(Equal([]string{"t", hashOf(imageA)}))
+		}
+		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
+
+		formerNotes()
+		w.patch(imageB)
+		w.reconcile()
+		Expect(w.attempts()).To(HaveLen(7), "maxConcurrent of the ElementalCluster")
+		Expect(w.noted("n99")).To(Equal([]string{w.clones()[0].Name, hashOf(imageB)}))
+	})
+
 	It("leaves a Machine without a host to be noted with what it was made with", func() {
 		w.addOfPool(w.set, "new", "t", imageA)
 		made := w.elemental("new")
@@ -135,7 +170,7 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 		elemental = w.elemental("m1")
 		apiserver.Change(ctx, c, elemental, func() { elemental.Annotations[infrav1.OSReachedAnnotation] = hashOf(imageC) })
 		attempt := w.attempts()[0].DeepCopy()
-		attempt.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: rollout.UpgradeName("m1", "next", hashOf(imageC))}
+		attempt.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: rollout.UpgradeName("m1", "next", osversion.Hash(ownertest.OS(imageC)))}
 		attempt.Spec.Driver, attempt.Spec.MachineName, attempt.Spec.ElementalMachineName = infrav1.DriverClusterAPI, "m1", "m1"
 		plane.Create(ctx, attempt)
 		w.end(attempt, infrav1.UpgradeRolledBack)

@@ -56,7 +56,7 @@ func reportedOwners(seen *observation) []infrav1.TemplateOwner {
 func usedClones(seen *observation) []string {
 	names := sets.New[string]()
 	for _, machine := range seen.machines {
-		if name := owner.DirectTemplate(machine.Elemental); seen.clones[name] != nil {
+		if name := owner.NotedTemplate(machine.Elemental); seen.clones[name] != nil {
 			names.Insert(name)
 		}
 	}

@@ -29,7 +29,7 @@ func marked(object client.Object) any {
 	case *clusterv1.Machine:
 		return []any{goes, of.Status.NodeRef.Name, owner.IsUpdating(of), pausing.ApprovedFor(of)}
 	case *infrav1.ElementalMachine:
-		return []any{goes, of.Spec.HostRef, owner.IsUpdating(of), of.Annotations[clusterv1.TemplateClonedFromNameAnnotation], owner.DirectTemplate(of)}
+		return []any{goes, of.Spec.HostRef, owner.IsUpdating(of), of.Annotations[clusterv1.TemplateClonedFromNameAnnotation], owner.NotedTemplate(of)}
 	case *infrav1.ElementalHost:
 		return []any{of.Labels[clusterv1.ClusterNameLabel], of.Status.OS.ImageURI, of.Status.OS.Digest}
 	case *infrav1.ElementalHostUpgrade:

@@ -129,7 +129,7 @@ func judgeUnfinished(attempt *infrav1.ElementalHostUpgrade) verdict {
 
 // judgeWish says whether the machine has reached what its template asks for, both read live: an attempt may be about to be made.
 func (r *Reconciler) judgeWish(ctx context.Context, elemental *infrav1.ElementalMachine, machine string) (verdict, error) {
-	named, noted := owner.DirectTemplate(elemental), elemental.Annotations[infrav1.DirectOSAnnotation]
+	named, noted := owner.NotedTemplate(elemental), owner.NotedOS(elemental)
 	template, err := r.templateOf(ctx, elemental)
 	switch {
 	case err != nil:

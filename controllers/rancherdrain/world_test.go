@@ -124,7 +124,7 @@ func (w *world) assign(template, image string) {
 	apiserver.Change(ctx, c, w.elemental, func(m *infrav1.ElementalMachine) {
 		m.Spec.OSVersionManagement = ownertest.OS(image)
 		m.Annotations[infrav1.DirectTemplateAnnotation] = template
-		m.Annotations[infrav1.DirectOSAnnotation] = osversion.Hash(ownertest.OS(image))
+		m.Annotations[infrav1.DirectOSAnnotation] = osversion.Stored(osversion.Hash(ownertest.OS(image)))
 	})
 }
 

@@ -92,11 +92,11 @@ func (u UpdateMarks) Restore(ctx context.Context, of Update) (restored bool, aft
 // isDirect reports whether driver Direct has brought a machine to what it specifies, or to the family of the template that it was made from. Where it has
 // brought it to another template, Cluster API has moved it on since.
 func (u UpdateMarks) isDirect(ctx context.Context, of Update) (bool, error) {
-	named, madeFrom := owner.DirectTemplate(of.Machine), owner.MadeFrom(of.Machine)
+	named, madeFrom := owner.NotedTemplate(of.Machine), owner.MadeFrom(of.Machine)
 	switch {
 	case !owner.IsLeftToDirect(of.Owner, of.Machine):
 		return false, nil
-	case named == madeFrom, of.Machine.Annotations[infrav1.DirectOSAnnotation] == osversion.Hash(of.Machine.Spec.OSVersionManagement):
+	case named == madeFrom, owner.NotedOS(of.Machine) == osversion.Hash(of.Machine.Spec.OSVersionManagement):
 		return true, nil
 	}
 	template, err := existing.Get(ctx, u.Client, &infrav1.ElementalMachineTemplate{}, of.Machine.Namespace, named, client.UnsafeDisableDeepCopy)
@@ -210,7 +210,7 @@ func (m marks) neverBegun() bool {
 // NeverBegun reports whether the template gave a machine another OS than its host had reached, and the host does not run it.
 // An update that loses all of its marks before the hook is called leaves no attempt behind either.
 func NeverBegun(machine *infrav1.ElementalMachine, template *infrav1.ElementalMachineTemplate, host *infrav1.ElementalHost) bool {
-	wanted, reached := machine.Spec.OSVersionManagement, machine.Annotations[infrav1.OSReachedAnnotation]
+	wanted, reached := machine.Spec.OSVersionManagement, owner.ReachedOS(machine)
 	return reached != "" && reached != osversion.Hash(wanted) &&
 		template != nil && osversion.Same(osversion.OfTemplate(template), wanted) &&
 		host != nil && hoststate.Runs(host, wanted) == hoststate.MatchOther
@@ -222,7 +222,7 @@ func RecordReached(machine *infrav1.ElementalMachine, host *infrav1.ElementalHos
 	if hash == "" || !hoststate.Bootstrapped(host) || hoststate.Runs(host, machine.Spec.OSVersionManagement) != hoststate.MatchSame {
 		return
 	}
-	annotations.AddAnnotations(machine, map[string]string{infrav1.OSReachedAnnotation: hash})
+	owner.RecordReached(machine)
 }
 
 // runsOther reports whether the host certainly runs something else than an attempt was for. A digest that is

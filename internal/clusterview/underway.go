@@ -36,10 +36,10 @@ func (v *View) Rotation(ctx context.Context, of owner.Owner) (behind int32, isRo
 
 // IsDirectUnderWay reports whether driver Direct is bringing a machine to the content of a clone, or has not succeeded to.
 func (v *View) IsDirectUnderWay(ctx context.Context, machine *infrav1.ElementalMachine) (bool, error) {
-	if !owner.IsDirect(machine) {
+	if !owner.IsNoted(machine) {
 		return false, nil
 	}
-	template, err := existing.Get(ctx, v.reader, &infrav1.ElementalMachineTemplate{}, v.cluster.Namespace, owner.DirectTemplate(machine), client.UnsafeDisableDeepCopy)
+	template, err := existing.Get(ctx, v.reader, &infrav1.ElementalMachineTemplate{}, v.cluster.Namespace, owner.NotedTemplate(machine), client.UnsafeDisableDeepCopy)
 	return template != nil && rollout.IsClone(template), err
 }
 

@@ -57,7 +57,7 @@ func (v *View) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Wa
 // wantedBy is what Machines have in common that want the same OS; empty if nothing says what a Machine wants.
 func (v *View) wantedBy(ctx context.Context, machine *clusterv1.Machine) (string, error) {
 	elemental, err := v.elementalOf(ctx, machine)
-	direct, controller := owner.DirectTemplateIn(machine, elemental), metav1.GetControllerOf(machine)
+	direct, controller := owner.NotedTemplateIn(machine, elemental), metav1.GetControllerOf(machine)
 	switch {
 	case err != nil:
 		return "", err

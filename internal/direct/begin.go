@@ -41,7 +41,7 @@ func (p *pass) begin(ctx context.Context, next *Machine, options infrav1.NodeUpg
 	if err != nil {
 		return Result{}, err
 	}
-	template := owner.DirectTemplate(chain.Elemental)
+	template := owner.NotedTemplate(chain.Elemental)
 	if isWanted, err := p.isWantedNow(ctx, template, next); err != nil || !isWanted { // the cache lags behind, or the next reconcile rolls out something else
 		return Result{After: soon}, err
 	}
@@ -89,7 +89,7 @@ func (p *pass) waitsFor(ctx context.Context, reader client.Reader, machine *clus
 // isWantedNow reports whether a machine is brought to the clone that the pass has seen, and the template, read live, still has the OS that is
 // rolled out.
 func (p *pass) isWantedNow(ctx context.Context, clone string, next *Machine) (bool, error) {
-	if clone != owner.DirectTemplate(next.Elemental) {
+	if clone != owner.NotedTemplate(next.Elemental) {
 		return false, nil
 	}
 	template, err := existing.Get(ctx, p.Live, &infrav1.ElementalMachineTemplate{}, p.of.Template.Namespace, p.of.Template.Name)
@@ -163,7 +163,7 @@ func isReached(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) 
 
 // options of the rollout that brings a machine to its clone, which were recorded when it was made.
 func (p *pass) options(ctx context.Context, of *Machine) (infrav1.NodeUpgradeOption, error) {
-	clone, err := existing.Get(ctx, p.Live, &infrav1.ElementalMachineTemplate{}, p.of.Template.Namespace, owner.DirectTemplate(of.Elemental))
+	clone, err := existing.Get(ctx, p.Live, &infrav1.ElementalMachineTemplate{}, p.of.Template.Namespace, owner.NotedTemplate(of.Elemental))
 	if err != nil {
 		return infrav1.NodeUpgradeOption{}, err
 	}
@@ -173,7 +173,7 @@ func (p *pass) options(ctx context.Context, of *Machine) (infrav1.NodeUpgradeOpt
 // note on a machine which template it is brought to.
 func (p *pass) note(ctx context.Context, machine *infrav1.ElementalMachine, template, hash string) error {
 	before := machine.DeepCopy()
-	if !annotations.AddAnnotations(machine, map[string]string{infrav1.DirectTemplateAnnotation: template, infrav1.DirectOSAnnotation: hash}) {
+	if !owner.Note(machine, template, hash) {
 		return nil
 	}
 	return p.patch(ctx, before, machine, "recording the rollout on")

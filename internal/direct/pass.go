@@ -191,7 +191,7 @@ func (p *pass) paused(why string) Result {
 	_, hasImage := osversion.Image(p.of.OS)
 	for i := range p.machines {
 		machine := &p.machines[i]
-		if isBehind := !p.isAtRest(machine) || !p.isAssigned(machine.Elemental); isBehind && hasImage && owner.IsDirect(machine.Elemental) {
+		if isBehind := !p.isAtRest(machine) || !p.isAssigned(machine.Elemental); isBehind && hasImage && owner.IsNoted(machine.Elemental) {
 			return waitingFor(&inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: why})
 		}
 	}
@@ -199,14 +199,15 @@ func (p *pass) paused(why string) Result {
 }
 
 // record notes the content of the template on machines that are first seen, which is not rolled out to them: only a later change of the template is. A
-// note about another template is renewed when the owner has brought the machine to this one.
+// note about another template is renewed when the owner has brought the machine to this one. One in another form is renewed in today's.
 func (p *pass) record(ctx context.Context) error {
 	for i := range p.machines {
 		machine := p.machines[i].Elemental
-		if owner.IsDirect(machine) && !p.isUpdated(machine) {
-			continue
+		template, hash := p.of.Template.Name, p.hash
+		if owner.IsNoted(machine) && !p.isRotated(machine) {
+			template, hash = owner.NotedTemplate(machine), owner.NotedOS(machine)
 		}
-		if err := p.note(ctx, machine, p.of.Template.Name, p.hash); err != nil {
+		if err := p.note(ctx, machine, template, hash); err != nil {
 			return err
 		}
 	}
@@ -215,22 +216,22 @@ func (p *pass) record(ctx context.Context) error {
 
 // isNew reports whether a machine has neither a host nor a note. The controller of ElementalMachines notes what it was made with before it has a host.
 func isNew(machine *infrav1.ElementalMachine) bool {
-	return machine.Spec.HostRef == nil && !owner.IsDirect(machine)
+	return machine.Spec.HostRef == nil && !owner.IsNoted(machine)
 }
 
-// isUpdated reports whether its owner has brought a machine to the template from another one, to which this driver had brought it: the note is about
+// isRotated reports whether its owner has brought a machine to the template from another one, to which this driver had brought it: the note is about
 // that one. Where both have the same OS, the host has reached it; a note about a clone that is gone is not one about another template.
-func (p *pass) isUpdated(machine *infrav1.ElementalMachine) bool {
-	template := owner.DirectTemplate(machine)
+func (p *pass) isRotated(machine *infrav1.ElementalMachine) bool {
+	template := owner.NotedTemplate(machine)
 	isOther := template != "" && template != p.of.Template.Name && !p.of.IsClone(template)
-	isThere := !p.isNoted(machine) || machine.Annotations[infrav1.OSReachedAnnotation] == p.hash
+	isThere := !p.isNoted(machine) || owner.ReachedOS(machine) == p.hash
 	return isOther && isThere && osversion.Same(machine.Spec.OSVersionManagement, p.of.OS)
 }
 
 // isBeingUpdated reports whether Cluster API is bringing a machine to the template, also where it has lost all of its marks.
 func (p *pass) isBeingUpdated(ctx context.Context, of *Machine) (bool, error) {
 	isMarked := owner.IsUpdating(of.Machine) || owner.IsUpdating(of.Elemental)
-	isOurs := owner.IsDirect(of.Elemental) && !p.isUpdated(of.Elemental)
+	isOurs := owner.IsNoted(of.Elemental) && !p.isRotated(of.Elemental)
 	switch {
 	case isMarked || isOurs:
 		return !isOurs, nil
@@ -243,12 +244,11 @@ func (p *pass) isBeingUpdated(ctx context.Context, of *Machine) (bool, error) {
 // isUnfinished reports whether an update to the template by Cluster API has not come to its end: the host has not reached the OS, which this driver has not
 // assigned, or the attempt of Cluster API's hook has not ended well, and the host does not run the OS.
 func (p *pass) isUnfinished(ctx context.Context, of *Machine) (bool, error) {
-	if reached := of.Elemental.Annotations[infrav1.OSReachedAnnotation]; reached != "" && reached != p.hash {
+	if reached := owner.ReachedOS(of.Elemental); reached != "" && reached != p.hash {
 		return true, nil
 	}
 	made, err := attempts.OnElementalMachine(ctx, p.Client, of.Elemental.Namespace, of.Elemental.Name)
-	name := rollout.UpgradeName(of.Machine.Name, p.of.Template.Name, p.hash)
-	attempt := attempts.NewestWhere(made, func(u *infrav1.ElementalHostUpgrade) bool { return u.Name == name })
+	attempt := attempts.Named(made, rollout.UpgradeName(of.Machine.Name, p.of.Template.Name, p.hash))
 	if err != nil || attempt == nil || attempt.PhaseNow() == infrav1.UpgradeSucceeded {
 		return false, err
 	}
@@ -256,7 +256,7 @@ func (p *pass) isUnfinished(ctx context.Context, of *Machine) (bool, error) {
 }
 
 func (p *pass) isNoted(machine *infrav1.ElementalMachine) bool {
-	return machine.Annotations[infrav1.DirectOSAnnotation] == p.hash
+	return owner.NotedOS(machine) == p.hash
 }
 
 // recordDone notes that nothing is rolled out to machines any more.
@@ -295,7 +295,7 @@ func (p *pass) assign(ctx context.Context) (*inplace.Problem, error) {
 // isAssigned reports whether a machine is brought to the content of the template, or is there. One whose clone is gone is not: nothing says
 // then what it is brought to.
 func (p *pass) isAssigned(machine *infrav1.ElementalMachine) bool {
-	template := owner.DirectTemplate(machine)
+	template := owner.NotedTemplate(machine)
 	return p.isNoted(machine) && (template == p.of.Template.Name || p.of.IsClone(template))
 }
 
@@ -303,7 +303,7 @@ func (p *pass) isAssigned(machine *infrav1.ElementalMachine) bool {
 // which a move to another management cluster changes.
 func (p *pass) clone(ctx context.Context) (string, *inplace.Problem, error) {
 	for _, machine := range p.machines {
-		if template := owner.DirectTemplate(machine.Elemental); p.isAssigned(machine.Elemental) && template != p.of.Template.Name {
+		if template := owner.NotedTemplate(machine.Elemental); p.isAssigned(machine.Elemental) && template != p.of.Template.Name {
 			return template, nil, nil
 		}
 	}

@@ -79,7 +79,7 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 	if err != nil {
 		return err
 	}
-	last := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return u.Name == p.nameOf(machine) })
+	last := attempts.Named(all, p.nameOf(machine))
 	switch {
 	case machine.Elemental.Spec.HostRef == nil && osversion.Same(machine.Elemental.Spec.OSVersionManagement, p.of.OS):
 		found.done = append(found.done, machine) // its host will be made a node with it
@@ -121,13 +121,13 @@ func (p *pass) failure(machine *Machine, attempt *infrav1.ElementalHostUpgrade) 
 
 // nameOf the attempt that brings a machine to the OS.
 func (p *pass) nameOf(machine *Machine) string {
-	return rollout.UpgradeName(machine.Machine.Name, owner.DirectTemplate(machine.Elemental), p.hash)
+	return rollout.UpgradeName(machine.Machine.Name, owner.NotedTemplate(machine.Elemental), p.hash)
 }
 
 // isAtRest reports whether nothing is rolled out to a machine: nothing was since it was first seen, or its host has reached the OS. One
 // whose host runs another has drifted, which is no reason to begin.
 func (p *pass) isAtRest(machine *Machine) bool {
-	return owner.DirectTemplate(machine.Elemental) == p.of.Template.Name
+	return owner.NotedTemplate(machine.Elemental) == p.of.Template.Name
 }
 
 // isDone reports whether what is rolled out to a machine has reached its host. A former attempt does not count for one that asks for

@@ -106,6 +106,26 @@ func Hash(management infrav1.OSVersionManagement) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
+// hashForm is the version of what Hash covers and how. Hashes that were stored in another form are not comparable. Raise it with every change of that.
+const hashForm = "1"
+
+// Stored is a hash as annotations keep it, with the version of its form; empty for an empty one.
+func Stored(hash string) string {
+	if hash == "" {
+		return ""
+	}
+	return hashForm + ":" + hash
+}
+
+// FromStored returns the hash that was stored, and whether it is in the form of Hash.
+func FromStored(value string) (hash string, isKnown bool) {
+	form, hash, _ := strings.Cut(value, ":")
+	if form != hashForm {
+		return "", false
+	}
+	return hash, true
+}
+
 // Same reports whether two osVersionManagements specify the same OS.
 func Same(a, b infrav1.OSVersionManagement) bool { return Hash(a) == Hash(b) }
 

@@ -38,6 +38,18 @@ var _ = Describe("Hash", func() {
 		Expect(osversion.Hash(management(`{"imageUri":"oci:x"}`))).To(MatchRegexp("^[0-9a-f]{64}$"))
 	})
 
+	It("is stored with the version of its form, and another form is not compared", func() {
+		hash := osversion.Hash(management(`{"imageUri":"oci:x"}`))
+		stored, isKnown := osversion.FromStored(osversion.Stored(hash))
+		Expect(stored).To(Equal(hash))
+		Expect(isKnown).To(BeTrue())
+		for _, other := range []string{"", hash, "0:" + hash} {
+			_, isKnown = osversion.FromStored(other)
+			Expect(isKnown).To(BeFalse(), other)
+		}
+		Expect(osversion.Stored("")).To(BeEmpty())
+	})
+
 	It("is empty when no OS is asked for", func() {
 		Expect(osversion.Hash(nil)).To(BeEmpty())
 	})

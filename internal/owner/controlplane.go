@@ -101,8 +101,8 @@ func (p kubeadmControlPlane) Replicas() int32            { return ptr.Deref(p.Sp
 func (p kubeadmControlPlane) ObservedGeneration() int64  { return p.Status.ObservedGeneration }
 func (p kubeadmControlPlane) Provider() string           { return featuregates.KubeadmControlPlane }
 func (p kubeadmControlPlane) healthConditions() []string { return componentConditions }
-func (p kubeadmControlPlane) reference() *clusterv1.ContractVersionedObjectReference {
-	return &p.Spec.MachineTemplate.Spec.InfrastructureRef
+func (p kubeadmControlPlane) reference() clusterv1.ContractVersionedObjectReference {
+	return p.Spec.MachineTemplate.Spec.InfrastructureRef
 }
 
 func (p kubeadmControlPlane) machineLabels() client.MatchingLabels {
@@ -138,8 +138,8 @@ func (p rke2ControlPlane) healthConditions() []string {
 	return []string{rke2.AgentHealthyCondition, rke2.EtcdMemberHealthyCondition}
 }
 
-func (p rke2ControlPlane) reference() *clusterv1.ContractVersionedObjectReference {
-	return &p.Spec.MachineTemplate.Spec.InfrastructureRef
+func (p rke2ControlPlane) reference() clusterv1.ContractVersionedObjectReference {
+	return p.Spec.MachineTemplate.Spec.InfrastructureRef
 }
 
 // machineLabels do not name the control plane, which CAPRKE2 does not: a Cluster has one.

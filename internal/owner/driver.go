@@ -18,7 +18,7 @@ import (
 // DriverOf is what upgrades the host of a Machine when its template is patched: RancherDrain if it is of a MachineDeployment of a Cluster that
 // Rancher has provisioned, and Direct otherwise. What Cluster API starts itself, for another reference or version, is no matter of a patched template.
 func DriverOf(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (infrav1.UpgradeDriver, error) {
-	if machine.Labels[clusterv1.MachineDeploymentNameLabel] == "" || !IsOfMachineSet(machine) {
+	if deploymentOf(machine) == "" {
 		return infrav1.DriverDirect, nil
 	}
 	drains, err := IsDrainedByRancher(ctx, reader, machine.Namespace, machine.Spec.ClusterName)
@@ -34,10 +34,18 @@ func NameOf(machine *clusterv1.Machine) string {
 	if controller == nil {
 		return machineKind + " " + machine.Name
 	}
-	if name := machine.Labels[clusterv1.MachineDeploymentNameLabel]; name != "" && controller.Kind == machineSetKind {
+	if name := deploymentOf(machine); name != "" {
 		return MachineDeploymentKind + " " + name
 	}
 	return controller.Kind + " " + controller.Name
+}
+
+// deploymentOf is the name of the MachineDeployment of a Machine; empty if it has none.
+func deploymentOf(machine *clusterv1.Machine) string {
+	if !IsOfMachineSet(machine) {
+		return ""
+	}
+	return machine.Labels[clusterv1.MachineDeploymentNameLabel]
 }
 
 // IsDrainedByRancher reports whether Rancher has provisioned a Cluster.

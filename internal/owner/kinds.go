@@ -38,8 +38,8 @@ func Pauses(before, after Owner) bool {
 func (d machineDeployment) Object() client.Object { return d.MachineDeployment }
 func (d machineDeployment) Kind() string          { return MachineDeploymentKind }
 func (d machineDeployment) ClusterName() string   { return d.Spec.ClusterName }
-func (d machineDeployment) reference() *clusterv1.ContractVersionedObjectReference {
-	return &d.Spec.Template.Spec.InfrastructureRef
+func (d machineDeployment) reference() clusterv1.ContractVersionedObjectReference {
+	return d.Spec.Template.Spec.InfrastructureRef
 }
 
 func (d machineDeployment) machineLabels() client.MatchingLabels {

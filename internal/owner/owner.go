@@ -25,7 +25,7 @@ type Owner interface {
 	// ClusterName is the Cluster that the owner's Machines belong to.
 	ClusterName() string
 	// reference points to the infrastructure template reference in the object itself.
-	reference() *clusterv1.ContractVersionedObjectReference
+	reference() clusterv1.ContractVersionedObjectReference
 	// machineLabels are the labels that its provider sets on its Machines, and on their infrastructure Machines.
 	machineLabels() client.MatchingLabels
 	// resource of its kind.
@@ -53,7 +53,7 @@ func IsTopologyOwned(o Owner) bool {
 }
 
 // SameReference reports whether two versions of an owner refer to the same template.
-func SameReference(a, b Owner) bool { return *a.reference() == *b.reference() }
+func SameReference(a, b Owner) bool { return a.reference() == b.reference() }
 
 // Resource of an owner's kind.
 func Resource(o Owner) schema.GroupResource { return o.resource() }

@@ -136,7 +136,7 @@ func isOurTemplate(named clusterv1.ContractVersionedObjectReference) bool {
 
 // wantedReference is a Want with the reference to the template with the OS, and who has set it. It is nil if nothing says which one it is.
 func wantedReference(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*Want, error) {
-	noted, err := DirectTemplateOf(ctx, reader, machine)
+	noted, err := NotedTemplateOf(ctx, reader, machine)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func ownersReference(ctx context.Context, reader client.Reader, machine *cluster
 	if err := reader.Get(ctx, key, controlPlane.Object()); err != nil {
 		return nil, existing.UnlessAbsent(err, "reading "+controller.Kind+" "+key.Name)
 	}
-	return &Want{reference: *controlPlane.reference()}, nil
+	return &Want{reference: controlPlane.reference()}, nil
 }
 
 // wantedByMachineSet reads the MachineDeployment, because a MachineSet keeps the template that it was created for.

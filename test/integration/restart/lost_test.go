@@ -45,7 +45,7 @@ var _ = Describe("A host that loses its power", func() {
 				Unschedulable: true, CordonedBy: attempt.Status.Attempt, Slots: 1, Asked: true, Moveless: true,
 				Label: infrav1.InPlaceUpgradePending,
 			}
-			Expect(u.marks(ctx)).To(Equal(lost), "health checks may decide, and nothing else is given up")
+			Eventually(u.marks).WithContext(ctx).Should(Equal(lost), "health checks may decide, and nothing else is given up")
 			Eventually(u.says).WithContext(ctx).Should(ContainSubstring("HostLost: ElementalHost " + u.host.Name() + " has not come back"))
 			if release {
 				u.set(ctx, "release")
