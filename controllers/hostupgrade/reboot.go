@@ -130,10 +130,14 @@ func (r *Reconciler) awaitNode(ctx context.Context, o *observation, since time.T
 // readinessOf is the key of what was observed of the Node of an attempt.
 type readinessOf struct{ attempt, node string }
 
-// readinessSince is since when this controller has found the Node Ready, or not, as it is now. Each pass of a step that waits for it looks
+// readinessSince is since when this controller has found the Node Ready, not Ready, or missing, as it is now. Each pass of a step that waits for it looks
 // at it, so that it counts from the first pass after the boot, and again after a restart of the controller.
 func (r *Reconciler) readinessSince(o *observation) time.Time {
-	return r.observed.Look(readinessOf{o.attempt, o.node.Name}, workload.ReadinessOf(o.node), o.now).Since
+	is := workload.Readiness{}
+	if o.node != nil {
+		is = workload.ReadinessOf(o.node)
+	}
+	return r.observed.Look(readinessOf{o.attempt, o.nodeName()}, is, o.now).Since
 }
 
 // assessHost judges by what is booted, never by what the next boot would be.

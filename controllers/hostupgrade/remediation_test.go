@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
@@ -154,6 +155,28 @@ var _ = Describe("A Machine whose node is out of service", func() {
 		Expect(disrupting(ctx, w)).To(Equal(left))
 		removeMark(ctx, w)
 		setNode(ctx, w.host, bootID, corev1.ConditionFalse, w.clock.Now())
+		w.rest(ctx)
+		Expect(disrupting(ctx, w)).To(Equal(is))
+		Expect(w.marks(ctx).SkippedBy).To(Equal("ours"))
+	})
+
+	It("is left to its health checks when no kubelet registers the Node again after the boot, and taken from them when one does", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.agent.down = true
+		w.drive(ctx, func() bool { return hoststate.Ended(w.agent.marker.Phase) })
+		node := &corev1.Node{}
+		Expect(live.Get(ctx, client.ObjectKey{Name: w.host}, node)).To(Succeed())
+		Expect(live.Delete(ctx, node.DeepCopy())).To(Succeed())
+		w.rest(ctx)
+		Expect(disrupting(ctx, w)).To(Equal(is))
+		w.clock.SetTime(w.clock.Now().Add(30 * time.Minute))
+		w.rest(ctx)
+		Expect(disrupting(ctx, w)).To(Equal(left))
+
+		removeMark(ctx, w)
+		node.ResourceVersion, node.UID = "", ""
+		Expect(live.Create(ctx, node.DeepCopy())).To(Succeed())
+		setNode(ctx, w.host, get(ctx, w, w.host, &infrav1.ElementalHost{}).Status.OS.BootID, corev1.ConditionFalse, w.clock.Now())
 		w.rest(ctx)
 		Expect(disrupting(ctx, w)).To(Equal(is))
 		Expect(w.marks(ctx).SkippedBy).To(Equal("ours"))

@@ -59,23 +59,23 @@ type step = sequence.Step[*observation]
 // steps is the whole of an upgrade, in its order. Where Rancher drains the Node, it is handed over to it and back again.
 func (r *Reconciler) steps(driver infrav1.UpgradeDriver) []step {
 	all := []step{
-		{Name: stepPreflight, Run: onNode(r.preflight)},
+		{Name: stepPreflight, Run: r.onNode(r.preflight)},
 		{Name: stepPrefetch, Run: r.prefetch},
-		{Name: stepApprove, Run: onNode(r.approve)},
+		{Name: stepApprove, Run: r.onNode(r.approve)},
 		{Name: stepAdmit, Run: r.admit},
-		{Name: stepCordon, Run: onNode(r.cordon)},
-		{Name: stepEvacuateVMs, Run: onNode(r.evacuateVMs)},
-		{Name: stepDrain, Run: onNode(r.drain)},
-		{Name: stepDetachVolumes, Run: onNode(r.detachVolumes)},
+		{Name: stepCordon, Run: r.onNode(r.cordon)},
+		{Name: stepEvacuateVMs, Run: r.onNode(r.evacuateVMs)},
+		{Name: stepDrain, Run: r.onNode(r.drain)},
+		{Name: stepDetachVolumes, Run: r.onNode(r.detachVolumes)},
 		{Name: stepTrigger, Run: r.trigger},
 		{Name: stepReboot, Run: r.reboot},
-		{Name: stepAssess, Run: onNode(r.assess)},
-		{Name: stepUncordon, Run: onNode(r.uncordon)},
-		{Name: stepRestoreVMs, Run: onNode(r.restoreVMs)},
-		{Name: stepSettle, Run: onNode(r.settle)},
+		{Name: stepAssess, Run: r.onNode(r.assess)},
+		{Name: stepUncordon, Run: r.onNode(r.uncordon)},
+		{Name: stepRestoreVMs, Run: r.onNode(r.restoreVMs)},
+		{Name: stepSettle, Run: r.onNode(r.settle)},
 	}
 	if driver == infrav1.DriverRancherDrain {
-		all = slices.Insert(all, indexOf(all, stepDrain), step{Name: stepHandOver, Run: onNode(r.handOver)})
+		all = slices.Insert(all, indexOf(all, stepDrain), step{Name: stepHandOver, Run: r.onNode(r.handOver)})
 		all = slices.Insert(all, indexOf(all, stepUncordon), step{Name: stepHandBack, Run: r.handBack})
 	}
 	return all
@@ -121,17 +121,26 @@ func (o *observation) unreachable() *hold {
 }
 
 // onNode makes a step wait for the workload cluster and its Node.
-func onNode(run func(context.Context, *observation) (sequence.Result, error)) func(context.Context, *observation) (sequence.Result, error) {
+func (r *Reconciler) onNode(run func(context.Context, *observation) (sequence.Result, error)) func(context.Context, *observation) (sequence.Result, error) {
 	return func(ctx context.Context, o *observation) (sequence.Result, error) {
 		if o.workload == nil {
 			return o.awaitCluster(), nil
 		}
 		if o.node == nil {
-			return await(pollCluster, infrav1.NewHold(infrav1.HoldNodeMissing, "Node/"+o.nodeName(),
-				"Node "+o.nodeName()+" does not exist in the workload cluster")), nil
+			return r.awaitMissingNode(o), nil
 		}
 		return run(ctx, o)
 	}
+}
+
+// awaitMissingNode waits for a Node that does not exist. Its kubelet registers it again when the host boots. The Machine is left to its health checks where that
+// has not happened for as long as a reboot may take; before the trigger nothing would register it, and it is left to them at once.
+func (r *Reconciler) awaitMissingNode(o *observation) sequence.Result {
+	if o.triggered() && o.now.Sub(r.readinessSince(o)) >= o.options.Timeouts.Reboot() {
+		o.leaveToHealthChecks()
+	}
+	return await(pollCluster, infrav1.NewHold(infrav1.HoldNodeMissing, "Node/"+o.nodeName(),
+		"Node "+o.nodeName()+" does not exist in the workload cluster"))
 }
 
 // reconcileNormal brings the attempt one step further, or to an end.

@@ -43,6 +43,11 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 		}
 		r.record(hostReleased(s.machine, host))
 	}
+	if s.owner != nil && protector(s.owner) != "" { // which nothing else would remove from a Machine that stays
+		if err := r.unmark(ctx, s.owner, protector(s.owner)); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	controllerutil.RemoveFinalizer(s.machine, infrav1.ElementalMachineFinalizer)
 	return ctrl.Result{}, nil
 }

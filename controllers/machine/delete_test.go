@@ -37,6 +37,18 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 		Consistently(server.Stored(ctx, next)).Should(HaveField("Spec.HostRef", BeNil()))
 	})
 
+	It("leaves a Machine that stays to its health checks", func(ctx SpecContext) {
+		machine, _ := w.running(ctx, "m1")
+		owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
+		apiserver.Change(ctx, server.Client, owner, func() {
+			owner.Annotations = map[string]string{clusterv1.MachineSkipRemediationAnnotation: "", infrav1.SkipRemediationByAnnotation: "u1/12345678", "kept": ""}
+		})
+		Expect(server.Client.Delete(ctx, machine)).To(Succeed())
+		Eventually(gone(ctx, machine)).Should(BeTrue())
+		Expect(server.Stored(ctx, owner)()).To(HaveField("Annotations", And(
+			HaveKey("kept"), Not(HaveKey(clusterv1.MachineSkipRemediationAnnotation)), Not(HaveKey(infrav1.SkipRemediationByAnnotation)))))
+	})
+
 	It("completes when the host is gone", func(ctx SpecContext) {
 		machine, host := w.running(ctx, "m1")
 		apiserver.Change(ctx, server.Client, host, func() { host.Finalizers = nil })
