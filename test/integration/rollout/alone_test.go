@@ -135,7 +135,7 @@ var _ = Describe("A pool with a surge that this provider upgrades alone", Ordere
 		Eventually(running).WithContext(ctx).WithArguments(cluster).Should(HaveLen(2))
 		Expect(cluster.AwaitImage(ctx, next)).To(Succeed())
 		Expect(deleted()).To(HaveLen(1))
-		expectOwnersLeftAlone(cluster)
+		suite.ExpectOwnersLeftAlone(cluster.Lab)
 	})
 })
 

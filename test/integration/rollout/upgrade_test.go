@@ -5,12 +5,10 @@ package rollout_test
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -41,7 +39,7 @@ var _ = Describe("A patched template", Ordered, func() {
 	})
 
 	BeforeEach(func() { began = time.Now() })
-	AfterAll(func() { expectOwnersLeftAlone(cluster) })
+	AfterAll(func() { suite.ExpectOwnersLeftAlone(cluster.Lab) })
 
 	It("upgrades every host in place, one after the other", func(ctx SpecContext) {
 		wanted := push(ctx, cluster, "v2", image.OS{UpgradeSeconds: 7})
@@ -143,21 +141,6 @@ var _ = Describe("A patched template", Ordered, func() {
 		expectKept(ctx, cluster, before)
 	})
 })
-
-// expectOwnersLeftAlone asserts that our manager has written to no owner, and that Cluster API has updated no Machine.
-func expectOwnersLeftAlone(cluster *scenario.Cluster) {
-	GinkgoHelper()
-	for _, event := range suite.Audit(cluster.Lab.Management) {
-		if event.ObjectRef == nil || !audit.IsWrite(event) || !audit.Succeeded(event) {
-			continue
-		}
-		isOwner := slices.Contains([]string{"machinedeployments", "machinesets"}, event.ObjectRef.Resource)
-		Expect(isOwner && event.User.Username == lab.ManagerUser).To(BeFalse(), "%s %s/%s", event.Verb, event.ObjectRef.Resource, event.ObjectRef.Name)
-		if event.RequestObject != nil {
-			Expect(string(event.RequestObject.Raw)).NotTo(ContainSubstring(clusterv1.UpdateInProgressAnnotation), "%s of %s", event.ObjectRef.Name, event.User.Username)
-		}
-	}
-}
 
 func push(ctx context.Context, cluster *scenario.Cluster, tag string, os image.OS) image.Image {
 	GinkgoHelper()

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
@@ -82,6 +83,22 @@ func KeepsMachines(started *lab.Lab) {
 	DeferCleanup(func() {
 		Expect(audit.Deleted(Audit(started.Management), "machines")).To(BeEmpty(), "no Machine was ever deleted")
 	})
+}
+
+// ExpectOwnersLeftAlone asserts that our manager of a lab has written to no owner of Machines, and that Cluster API has updated no Machine.
+func ExpectOwnersLeftAlone(started *lab.Lab) {
+	GinkgoHelper()
+	owners := []string{"machinedeployments", "machinesets", "kubeadmcontrolplanes"}
+	for _, event := range Audit(started.Management) {
+		if event.ObjectRef == nil || !audit.IsWrite(event) || !audit.Succeeded(event) {
+			continue
+		}
+		isOwner := slices.Contains(owners, event.ObjectRef.Resource) && event.ObjectRef.Subresource == ""
+		Expect(isOwner && event.User.Username == lab.ManagerUser).To(BeFalse(), "%s %s/%s", event.Verb, event.ObjectRef.Resource, event.ObjectRef.Name)
+		if event.RequestObject != nil {
+			Expect(string(event.RequestObject.Raw)).NotTo(ContainSubstring(clusterv1.UpdateInProgressAnnotation), "%s of %s", event.ObjectRef.Name, event.User.Username)
+		}
+	}
 }
 
 // Audit is the audit log of a cluster so far.
