@@ -134,12 +134,11 @@ const (
 	// to run. If the machine's template has since given it another OS and no attempt upgrades the host to it, an update was
 	// lost; if the host runs another OS than it had reached, it has fallen back.
 	OSReachedAnnotation = "infrastructure.cluster.x-k8s.io/elemental-os-reached"
-	// DirectTemplateAnnotation on an ElementalMachine whose host driver Direct upgrades names the ElementalMachineTemplate, as a rule
-	// a clone, with the content that the machine is brought to. Between two rollouts it is the template that is patched.
+	// DirectTemplateAnnotation on an ElementalMachine is the first half of its note: the ElementalMachineTemplate whose content the machine is brought to,
+	// as a rule a clone. Between two rollouts it is the template that is patched.
 	DirectTemplateAnnotation = "infrastructure.cluster.x-k8s.io/elemental-direct-template"
-	// DirectOSAnnotation on an ElementalMachine that driver Direct or RancherDrain upgrades, or has upgraded, is the hash of the template's OS that the
-	// machine was first seen with or was assigned to, which is before its host runs it. A template whose hash differs has been changed since, which starts a
-	// rollout.
+	// DirectOSAnnotation on an ElementalMachine is the other half: the hash of the OS that the machine was made with, first seen with, or assigned to, which
+	// is before its host runs it. A template whose hash differs has been changed since, which starts a rollout.
 	DirectOSAnnotation = "infrastructure.cluster.x-k8s.io/elemental-direct-os"
 	// RancherPreDrainAnnotation and RancherPostDrainAnnotation on a plan secret of Rancher answer its hooks of these names: their value is
 	// that of the drain. They are listed in the drain options of the Cluster that Rancher has provisioned. Their prefix is none that

@@ -23,7 +23,7 @@ func (r *Reconciler) cordon(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.Wait(soon, "recording what is not healthy on Node %s, before it is cordoned: %s",
 			o.node.Name, workload.DescribeUnhealthy(o.upgrade.Status.UnhealthyBefore)), err
 	}
-	if o.isNodeDead(r) {
+	if r.isNodeDead(o) {
 		return r.cordonNode(ctx, o)
 	}
 	if waits, err := r.protect(ctx, o); waits || err != nil {

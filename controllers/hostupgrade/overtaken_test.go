@@ -51,9 +51,9 @@ func (l lagging) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 	return l.Client.Get(ctx, key, object, options...)
 }
 
-// pointToClone has the Machine be of a MachineDeployment, and be brought to the clone of the patched template that this refers to. The cache of the
+// pointToPatched has the Machine be of a MachineDeployment, and be brought to the clone of the patched template that this refers to. The cache of the
 // controller does not hear of what is patched from here on.
-func (w *world) pointToClone(ctx context.Context) {
+func (w *world) pointToPatched(ctx context.Context) {
 	GinkgoHelper()
 	source := &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(sourceName)}
 	source.Spec.Template.Spec.OSVersionManagement = wanted
@@ -113,7 +113,7 @@ var _ = Describe("A template that is patched again before the host is triggered 
 
 	It("before its attempt is looked at", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		w.pointToClone(ctx)
+		w.pointToPatched(ctx)
 		w.patchAgain(ctx)
 		w.drive(ctx, nil)
 		expectOvertaken(ctx, w)
@@ -125,7 +125,7 @@ var _ = Describe("A template that is patched again before the host is triggered 
 		}
 		It("at "+h.position, func(ctx SpecContext) {
 			w := newWorld(ctx, h.options)
-			w.pointToClone(ctx)
+			w.pointToPatched(ctx)
 			h.impose(ctx, w)
 			w.drive(ctx, nil)
 			Expect(w.status(ctx).Position()).To(Equal(h.position))
@@ -138,7 +138,7 @@ var _ = Describe("A template that is patched again before the host is triggered 
 
 	It("while the checks run after which the slot is taken: none is", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		w.pointToClone(ctx)
+		w.pointToPatched(ctx)
 		taken, cordoned := false, false
 		w.faults.meanwhile = func(_ context.Context, object client.Object) {
 			switch written := object.(type) {
@@ -157,7 +157,7 @@ var _ = Describe("A template that is patched again before the host is triggered 
 
 	It("while the node is cordoned", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		w.pointToClone(ctx)
+		w.pointToPatched(ctx)
 		again := firstTime(w.patchAgain)
 		w.faults.meanwhile = func(ctx context.Context, object client.Object) {
 			if node, isNode := object.(*corev1.Node); isNode && node.Spec.Unschedulable {
@@ -170,7 +170,7 @@ var _ = Describe("A template that is patched again before the host is triggered 
 
 	It("while the checks run after which the host is triggered", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		w.pointToClone(ctx)
+		w.pointToPatched(ctx)
 		again := firstTime(w.patchAgain)
 		w.owners.meanwhile = func(ctx context.Context) {
 			if w.marks(ctx).Unschedulable {
@@ -183,7 +183,7 @@ var _ = Describe("A template that is patched again before the host is triggered 
 
 	It("at the very moment of the trigger, which is taken back while the host has not begun", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		w.pointToClone(ctx)
+		w.pointToPatched(ctx)
 		again := firstTime(w.patchAgain)
 		w.faults.meanwhile = func(ctx context.Context, object client.Object) {
 			if host, isHost := object.(*infrav1.ElementalHost); isHost && host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending {

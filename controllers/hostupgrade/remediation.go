@@ -85,7 +85,7 @@ func (r *Reconciler) reviewDisruption(ctx context.Context, o *observation) error
 	switch {
 	case o.machineLeaves() || o.upgrade.Status.Phase == infrav1.UpgradeHostLost:
 	case !o.triggered():
-		o.reviewBeforeTrigger(r)
+		r.reviewBeforeTrigger(o)
 	case !conditions.Has(o.upgrade, disrupting):
 		o.recordDisruption() // a move has lost the status, or a former version did not report it
 	case o.disruptingBefore == metav1.ConditionTrue:
@@ -94,10 +94,10 @@ func (r *Reconciler) reviewDisruption(ctx context.Context, o *observation) error
 	return nil
 }
 
-func (o *observation) reviewBeforeTrigger(r *Reconciler) {
+func (r *Reconciler) reviewBeforeTrigger(o *observation) {
 	isStored := o.disruptingBefore == metav1.ConditionTrue
 	switch {
-	case (isStored || o.forbidsRemediation()) && o.isNodeDead(r):
+	case (isStored || o.forbidsRemediation()) && r.isNodeDead(o):
 		o.leaveToHealthChecks()
 	case isStored && o.node != nil && !o.node.Spec.Unschedulable && !workload.IsMarked(o.node, o.attempt):
 		o.recordDisruptionEnd() // a user has uncordoned it
@@ -105,7 +105,7 @@ func (o *observation) reviewBeforeTrigger(r *Reconciler) {
 }
 
 // isNodeDead reports whether the Node is gone, or its kubelet has not answered for as long as a reboot may take.
-func (o *observation) isNodeDead(r *Reconciler) bool {
+func (r *Reconciler) isNodeDead(o *observation) bool {
 	if o.workload == nil || o.node != nil && !workload.IsUnreachable(o.node) {
 		return false
 	}

@@ -57,7 +57,7 @@ func (s *subject) isOver() bool {
 		return true
 	case s.attempt != nil && isActive(s.attempt):
 		return false
-	case owner.NotedTemplate(s.own) == s.rollout && s.isSource: // between two rollouts of driver Direct
+	case owner.NotedTemplate(s.own) == s.rollout && s.isSource: // between two rollouts
 		return true
 	}
 	return s.own.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == s.rollout && !owner.IsUpdating(s.machine) && !owner.IsUpdating(s.own)

@@ -89,7 +89,7 @@ func (u UpdateMarks) Restore(ctx context.Context, of Update) (restored bool, aft
 	return true, 0, nil
 }
 
-// isDirect reports whether driver Direct has brought a machine to what it specifies, or to the family of the template that it was made from. Where it has
+// isDirect reports whether this provider has brought a machine to what it specifies, or to the family of the template that it was made from. Where it has
 // brought it to another template, Cluster API has moved it on since.
 func (u UpdateMarks) isDirect(ctx context.Context, of Update) (bool, error) {
 	named, madeFrom := owner.NotedTemplate(of.Machine), owner.MadeFrom(of.Machine)

@@ -34,7 +34,7 @@ func (v *View) Rotation(ctx context.Context, of owner.Owner) (behind int32, isRo
 	return behind, isRotating, err
 }
 
-// IsDirectUnderWay reports whether driver Direct is bringing a machine to the content of a clone, or has not succeeded to.
+// IsDirectUnderWay reports whether this provider is bringing a machine to the content of a clone, or has not succeeded to.
 func (v *View) IsDirectUnderWay(ctx context.Context, machine *infrav1.ElementalMachine) (bool, error) {
 	if !owner.IsNoted(machine) {
 		return false, nil

@@ -29,7 +29,7 @@ type answer struct {
 	found bool
 }
 
-// WantsOS is owner.WantsOS. Each owner is asked once, and for Machines that driver Direct upgrades once for each template.
+// WantsOS is owner.WantsOS. Each owner is asked once, and for Machines with a note once for each template.
 func (v *View) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
 	key, err := v.wantedBy(ctx, machine)
 	if err != nil || key == "" {

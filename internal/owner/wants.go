@@ -19,7 +19,7 @@ import (
 
 // Want is the OS that a Machine's owner wants for it.
 type Want struct {
-	// TemplateName is the ElementalMachineTemplate that the owner refers to or, for driver Direct, the one whose content is rolled
+	// TemplateName is the ElementalMachineTemplate that the owner refers to or, for a Machine with a note, the one whose content is rolled
 	// out to the Machine.
 	TemplateName string
 	// OSVersionManagement is that of the template, with the image of its ManagedOSVersion.
@@ -30,7 +30,7 @@ type Want struct {
 	// reference is what the owner refers to, whether or not it is such a template, or was found; empty if there is no
 	// such owner.
 	reference clusterv1.ContractVersionedObjectReference
-	// isDirect says that driver Direct brings the Machine to the template, and no owner refers to it.
+	// isDirect says that this provider brings the Machine to the template, and no owner refers to it.
 	isDirect bool
 }
 

@@ -6,7 +6,6 @@ package outlook
 import (
 	"context"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -21,10 +20,10 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
-// OfDirect looks at those Machines of a Cluster that driver Direct upgrades, by the names of their ElementalMachines, and do not run what
-// is wanted yet. Waivers are the template's.
+// OfDirect looks at those Machines of a Cluster that a patch of a template reaches, by the names of their ElementalMachines, and that do not run what
+// is wanted yet. Waivers are the template's, too.
 func (v *Viewer) OfDirect(ctx context.Context, cluster client.ObjectKey, machines sets.Set[string], wanted infrav1.OSVersionManagement,
-	maxAge time.Duration, templates ...client.Object,
+	template client.Object,
 ) (*Outlook, error) {
 	view := clusterview.New(v.Client, cluster)
 	elementals, err := elementalMachines(ctx, view)
@@ -35,7 +34,7 @@ func (v *Viewer) OfDirect(ctx context.Context, cluster client.ObjectKey, machine
 	if err != nil {
 		return nil, err
 	}
-	seen, err := v.look(ctx, cluster, view, maxAge, templates, func(machine *clusterv1.Machine) bool {
+	seen, err := v.look(ctx, cluster, view, template, func(machine *clusterv1.Machine) bool {
 		elemental := elementals[machine.Spec.InfrastructureRef.Name]
 		return elemental != nil && machines.Has(elemental.Name) && !osversion.Same(elemental.Spec.OSVersionManagement, wanted)
 	})
@@ -49,7 +48,7 @@ func (v *Viewer) OfDirect(ctx context.Context, cluster client.ObjectKey, machine
 	return seen, err
 }
 
-// isAnyUnderWay reports whether Cluster API is updating one of some machines, or driver Direct is bringing it to another OS, or has not succeeded to.
+// isAnyUnderWay reports whether Cluster API is updating one of some machines, or this provider is bringing it to another OS, or has not succeeded to.
 func isAnyUnderWay(ctx context.Context, view *clusterview.View, elementals map[string]*infrav1.ElementalMachine, machines sets.Set[string]) (bool, error) {
 	for name := range machines {
 		if elementals[name] == nil {

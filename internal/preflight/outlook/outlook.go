@@ -70,7 +70,7 @@ type Viewer struct {
 
 // OfCluster looks at those Machines of a cluster that are chosen.
 func (v *Viewer) OfCluster(ctx context.Context, cluster client.ObjectKey, isChosen func(*clusterv1.Machine) bool) (*Outlook, error) {
-	return v.look(ctx, cluster, clusterview.New(v.Client, cluster), 0, nil, isChosen)
+	return v.look(ctx, cluster, clusterview.New(v.Client, cluster), nil, isChosen)
 }
 
 // elementalMachines of a Cluster, by name.
@@ -86,9 +86,9 @@ func elementalMachines(ctx context.Context, view *clusterview.View) (map[string]
 	return found, nil
 }
 
-// look at the chosen Machines of a cluster. It is nil where there is no such Cluster, or it is not one of ours.
-func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clusterview.View, maxAge time.Duration,
-	templates []client.Object, isChosen func(*clusterv1.Machine) bool,
+// look at the chosen Machines of a cluster. A template, which may be nil, has waivers for all of them. It is nil where there is no such Cluster, or it is not one of ours.
+func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clusterview.View,
+	template client.Object, isChosen func(*clusterv1.Machine) bool,
 ) (*Outlook, error) {
 	seen := &Outlook{Cluster: &clusterv1.Cluster{}}
 	elemental, err := v.observe(ctx, key, seen)
@@ -97,7 +97,7 @@ func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clustervi
 	}
 	seen.elemental, seen.Options = elemental, elemental.Spec.NodeUpgradeOption.WithDefaults()
 	snapshot, err := v.snapshot(ctx, preflight.Sources{
-		View: view, Cluster: seen.Cluster, ElementalCluster: elemental, Now: v.Now(), MaxAge: maxAge,
+		View: view, Cluster: seen.Cluster, ElementalCluster: elemental, Now: v.Now(),
 	})
 	if err != nil {
 		return nil, err
@@ -118,7 +118,10 @@ func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clustervi
 		return nil, err
 	}
 	for _, subject := range seen.Subjects {
-		carriers := append([]client.Object{elemental}, templates...)
+		carriers := []client.Object{elemental}
+		if template != nil {
+			carriers = append(carriers, template)
+		}
 		if machine := elementals[subject.Machine.Spec.InfrastructureRef.Name]; machine != nil {
 			carriers = append(carriers, machine)
 		}

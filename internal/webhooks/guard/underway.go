@@ -25,7 +25,7 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades,verbs=get
 
-// controlPlaneUnderWay keeps the spec of a control plane of any kind as it is while driver Direct upgrades the host of one of its Machines, of
+// controlPlaneUnderWay keeps the spec of a control plane of any kind as it is while this provider upgrades the host of one of its Machines, of
 // which its provider knows nothing: a rollout that started then would replace Machines while a node is down.
 type controlPlaneUnderWay struct {
 	guard   *Guard
@@ -92,7 +92,7 @@ func replacesMeanwhile(attempt *infrav1.ElementalHostUpgrade) string {
 // host is not triggered, and to revert the change is a way out.
 type concerned func(ctx context.Context, machine *clusterv1.Machine, until time.Time) (bool, error)
 
-// underWay is the attempt of driver Direct that has a slot of a Cluster for a Machine that is concerned; nil if there is none.
+// underWay is the attempt for a patched template that has a slot of a Cluster for a Machine that is concerned; nil if there is none.
 func (g *Guard) underWay(ctx context.Context, namespace, cluster string, isConcerned concerned) (*infrav1.ElementalHostUpgrade, error) {
 	slots, err := g.slots(ctx, namespace, cluster)
 	if err != nil {
@@ -121,7 +121,7 @@ func (g *Guard) underWay(ctx context.Context, namespace, cluster string, isConce
 	return nil, nil
 }
 
-// directHolder is the attempt that has a slot, if it is one of driver Direct that has not ended.
+// directHolder is the attempt that has a slot, if it is one for a patched template that has not ended.
 func (g *Guard) directHolder(ctx context.Context, namespace string, slot infrav1.UpgradeSlot) (*infrav1.ElementalHostUpgrade, error) {
 	attempt, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalHostUpgrade{}, namespace, slot.Upgrade)
 	if err != nil || attempt == nil || attempts.ID(attempt) != slot.Attempt || attempt.Spec.Driver != infrav1.DriverDirect || !attempt.PhaseNow().IsActive() {

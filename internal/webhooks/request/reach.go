@@ -45,7 +45,7 @@ func (v *Validator) reach(ctx context.Context, template *infrav1.ElementalMachin
 	for _, cluster := range slices.Sorted(maps.Keys(names)) {
 		key := client.ObjectKey{Namespace: template.Namespace, Name: cluster}
 		found = append(found, func(ctx context.Context) (*outlook.Outlook, error) {
-			return v.Outlook.OfDirect(ctx, key, names[cluster], wanted, 0, template)
+			return v.Outlook.OfDirect(ctx, key, names[cluster], wanted, template)
 		})
 	}
 	return found, nil

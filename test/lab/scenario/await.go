@@ -124,7 +124,7 @@ func (c *Cluster) missingImage(ctx context.Context, os image.Image, controlPlane
 	return c.inWork(ctx, slices.DeleteFunc(machines, func(machine clusterv1.Machine) bool { return util.IsControlPlaneMachine(&machine) != controlPlane }))
 }
 
-// inWork describes an attempt of driver Direct for one of some Machines that has not ended. With the other the Machine says it.
+// inWork describes an attempt for a patched template, on one of some Machines, that has not ended. Of an update by Cluster API the Machine says it.
 func (c *Cluster) inWork(ctx context.Context, machines []clusterv1.Machine) (string, error) {
 	attempts, err := c.Attempts(ctx)
 	for i := range attempts {
