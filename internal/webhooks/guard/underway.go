@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -32,13 +31,14 @@ type controlPlaneUnderWay struct {
 	decoder admission.Decoder
 }
 
-// Handle denies a change of the spec but for the replicas from Admit, which precedes the cordon, until the attempt has ended.
+// Handle denies a change of the spec from Admit, which precedes the cordon, until the attempt has ended. The API server does not ask about what starts no rollout
+// (config/webhook/guard.yaml).
 func (v *controlPlaneUnderWay) Handle(ctx context.Context, request admission.Request) admission.Response {
 	before, after := &unstructured.Unstructured{}, &unstructured.Unstructured{}
 	if err := errors.Join(v.decoder.DecodeRaw(request.OldObject, before), v.decoder.DecodeRaw(request.Object, after)); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
-	if after.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(specWithoutReplicas(before), specWithoutReplicas(after)) {
+	if after.GetDeletionTimestamp() != nil {
 		return admission.Allowed("")
 	}
 	attempt, err := v.guard.underWay(ctx, before.GetNamespace(), clusterNameOf(before), func(_ context.Context, machine *clusterv1.Machine, until time.Time) (bool, error) {
@@ -51,13 +51,6 @@ func (v *controlPlaneUnderWay) Handle(ctx context.Context, request admission.Req
 		return admission.Denied("the spec cannot be changed now: " + replacesMeanwhile(attempt))
 	}
 	return admission.Allowed("")
-}
-
-// specWithoutReplicas is the part of a control plane's spec whose change may start a rollout, which only its provider knows.
-func specWithoutReplicas(controlPlane *unstructured.Unstructured) any {
-	spec, _, _ := unstructured.NestedMap(controlPlane.Object, "spec")
-	delete(spec, "replicas")
-	return spec
 }
 
 // checkMachineDeploymentUnderWay does the same for a MachineDeployment, of which it is known what Cluster API rolls out.

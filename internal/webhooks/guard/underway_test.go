@@ -59,9 +59,24 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 	It("denies what would begin a rollout of the control plane, and says which attempt it has to wait for", func() {
 		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, asItIs)
 		Expect(change(raise)).To(beDenied("the spec cannot be changed now: ElementalHostUpgrade up upgrades the host of Machine m", "before its host is triggered its spec.cancel ends it"))
-		Expect(change(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Replicas = ptr.To[int32](5) })).To(Succeed())
-		Expect(change(func(k *controlplanev1.KubeadmControlPlane) { k.Annotations = map[string]string{"a": "b"} })).To(Succeed())
+		Expect(change(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.MachineTemplate.Spec.InfrastructureRef.Name = "other" })).NotTo(Succeed())
+		Expect(change(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.KubeadmConfigSpec.PreKubeadmCommands = []string{"true"} })).NotTo(Succeed())
 	})
+
+	DescribeTable("is not asked about what Cluster API propagates, or scales by", func(edit func(*controlplanev1.KubeadmControlPlane)) {
+		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, asItIs)
+		Expect(change(edit)).To(Succeed())
+	},
+		Entry("replicas", func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Replicas = ptr.To[int32](5) }),
+		Entry("its own metadata", func(k *controlplanev1.KubeadmControlPlane) { k.Annotations = map[string]string{"a": "b"} }),
+		Entry("metadata of Machines", func(k *controlplanev1.KubeadmControlPlane) {
+			k.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"a": "b"}
+		}),
+		Entry("how they are drained", func(k *controlplanev1.KubeadmControlPlane) {
+			k.Spec.MachineTemplate.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To[int32](60)
+		}),
+		Entry("how they are remediated", func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Remediation.MaxRetry = ptr.To[int32](3) }),
+	)
 
 	It("lets it pass for another control plane of the Cluster, and of one that rolls out a change already", func() {
 		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, asItIs)
