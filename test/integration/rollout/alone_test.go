@@ -66,6 +66,10 @@ var _ = Describe("A pool with a surge that this provider upgrades alone", Ordere
 		wanted := push(ctx, cluster, "away", image.OS{})
 		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
 		cluster.Lab.Provider.Process.Kill()
+
+		By("with no manager, what starts no rollout can be changed, and what does cannot")
+		Expect(patchDeployment(ctx, cluster, `{"spec":{"template":{"metadata":{"annotations":{"example.com/team":"edge"}}}}}`)).To(Succeed())
+		Expect(patchDeployment(ctx, cluster, otherVersion)).To(MatchError(ContainSubstring("failed calling webhook")))
 		Expect(cluster.Lab.Provider.Process.Restart()).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 		expectKept(ctx, cluster, before)
@@ -106,10 +110,7 @@ var _ = Describe("A pool with a surge that this provider upgrades alone", Ordere
 		goOn := stopOne(ctx, wanted)
 
 		By("another version of Kubernetes, which is refused")
-		md := deployment(ctx, cluster)
-		_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "machinedeployment", md.Name, "--type", "merge",
-			"--patch", `{"spec":{"template":{"spec":{"version":"v1.99.0"}}}}`)
-		Expect(err).To(MatchError(And(ContainSubstring("cannot be changed now: ElementalHostUpgrade "), ContainSubstring("a rollout would replace Machines meanwhile"))))
+		Expect(patchDeployment(ctx, cluster, otherVersion)).To(MatchError(And(ContainSubstring("cannot be changed now: ElementalHostUpgrade "), ContainSubstring("a rollout would replace Machines meanwhile"))))
 
 		By("one more replica")
 		scale(ctx, 3)
@@ -138,6 +139,15 @@ var _ = Describe("A pool with a surge that this provider upgrades alone", Ordere
 		suite.ExpectOwnersLeftAlone(cluster.Lab)
 	})
 })
+
+// otherVersion is a patch of a MachineDeployment that has Cluster API replace its Machines.
+const otherVersion = `{"spec":{"template":{"spec":{"version":"v1.99.0"}}}}`
+
+// patchDeployment patches the workers' MachineDeployment.
+func patchDeployment(ctx context.Context, cluster *scenario.Cluster, patch string) error {
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "machinedeployment", scenario.Deployment, "--type", "merge", "--patch", patch)
+	return err
+}
 
 // pointTo has a MachineDeployment refer to a template, as kubectl does.
 func pointTo(ctx context.Context, cluster *scenario.Cluster, deployment, template string) error {
