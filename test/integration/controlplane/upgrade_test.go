@@ -115,7 +115,7 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		By("returning to the template that the other specs patch, which has the former OS")
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 		Eventually(cluster.PointControlPlane).WithContext(ctx).WithArguments(scenario.ControlPlaneTemplate).Should(Succeed())
-		Eventually(madeFrom).WithContext(ctx).WithArguments(cluster).Should(HaveEach(scenario.ControlPlaneTemplate))
+		Expect(cluster.AwaitControlPlaneTemplate(ctx, scenario.ControlPlaneTemplate)).To(Succeed())
 		Expect(cluster.AwaitRolledOut(ctx, scenario.ControlPlaneTemplate)).To(Succeed())
 	})
 
@@ -148,17 +148,6 @@ var _ = Describe("A KubeadmControlPlane of three", Ordered, func() {
 		Expect(digests(ctx, cluster)).NotTo(Equal(running))
 	})
 })
-
-// madeFrom are the templates that Cluster API has brought the Machines to.
-func madeFrom(ctx context.Context, cluster *scenario.Cluster) ([]string, error) {
-	machines := &infrav1.ElementalMachineList{}
-	err := cluster.Lab.Kube.List(ctx, machines, client.InNamespace(cluster.Namespace()))
-	names := []string{}
-	for i := range machines.Items {
-		names = append(names, owner.MadeFrom(&machines.Items[i]))
-	}
-	return names, err
-}
 
 // expectOneByOne asserts what the workload cluster's audit log must show since a time.
 func expectOneByOne(cluster *scenario.Cluster, since time.Time) {

@@ -88,6 +88,7 @@ var _ = Describe("An RKE2ControlPlane of three", Ordered, func() {
 		By("returning to the template that the other specs patch")
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
 		Eventually(cluster.PointControlPlane).WithContext(ctx).WithArguments(scenario.ControlPlaneTemplate).Should(Succeed())
+		Expect(cluster.AwaitControlPlaneTemplate(ctx, scenario.ControlPlaneTemplate)).To(Succeed())
 		Expect(cluster.AwaitRolledOut(ctx, scenario.ControlPlaneTemplate)).To(Succeed())
 	})
 

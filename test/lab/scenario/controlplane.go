@@ -110,6 +110,22 @@ func (c *Cluster) PointControlPlane(ctx context.Context, template string) error 
 	return c.PatchControlPlane(ctx, `{"machineTemplate":{"spec":{"infrastructureRef":{"name":"`+template+`"}}}}`)
 }
 
+// AwaitControlPlaneTemplate waits until the control plane's provider has brought all of its Machines to a template.
+func (c *Cluster) AwaitControlPlaneTemplate(ctx context.Context, template string) error {
+	return Await(ctx, "all Machines of the control plane to be made from "+template, func(ctx context.Context) (string, error) {
+		machines := &infrav1.ElementalMachineList{}
+		if err := c.Lab.Kube.List(ctx, machines, client.InNamespace(c.Namespace()), client.HasLabels{clusterv1.MachineControlPlaneLabel}); err != nil {
+			return "", fmt.Errorf("listing ElementalMachines: %w", err)
+		}
+		for i := range machines.Items {
+			if made := owner.MadeFrom(&machines.Items[i]); made != template {
+				return "ElementalMachine " + machines.Items[i].Name + " was made from " + made, nil
+			}
+		}
+		return "", nil
+	})
+}
+
 // CopyControlPlaneTemplate makes a template of a name that wants an image, otherwise like that of the control plane.
 func (c *Cluster) CopyControlPlaneTemplate(ctx context.Context, name string, os image.Image) error {
 	of := &infrav1.ElementalMachineTemplate{}
