@@ -23,7 +23,7 @@ var _ = Describe("An ElementalHost that is deleted", func() {
 		u.kubectl(ctx, "delete", "elementalhost", u.host.Name(), "--wait=false")
 		u.expectEnd(ctx, infrav1.UpgradeAborted, "is being deleted: delete Machine "+u.attempt.Spec.MachineName)
 		Eventually(u.node).WithContext(ctx).Should(serve(), "its node serves on")
-		Eventually(u.updatingSays).WithContext(ctx).Should(ContainSubstring("is being deleted: delete Machine"))
+		Eventually(u.blockedSays).WithContext(ctx).Should(ContainSubstring("is being deleted: delete Machine"))
 		Eventually(u.associationSays).WithContext(ctx).Should(HavePrefix("AssociatedHostNotFound: "))
 		u.expectUntouched()
 
@@ -51,10 +51,9 @@ var _ = Describe("An ElementalHost that is deleted", func() {
 		u := start(ctx, small, draining)
 		u.kubectl(ctx, "delete", "elementalhost", u.host.Name(), "--wait=false")
 		u.kubectl(ctx, "patch", "elementalhost", u.host.Name(), "--type", "merge", "--patch", `{"metadata":{"finalizers":null}}`)
-		Eventually(u.associationSays).WithContext(ctx).Should(HavePrefix("AssociatedHostReplaced: "))
+		Eventually(u.associationSays).WithContext(ctx).Should(And(HavePrefix("AssociatedHostReplaced: "), ContainSubstring("was registered again")))
 		Eventually(u.now).WithContext(ctx).Should(BeNil(), "the attempt goes with its host")
 		Eventually(u.node).WithContext(ctx).Should(serve())
-		Eventually(u.updatingSays).WithContext(ctx).Should(ContainSubstring("was registered again"))
 		u.expectUntouched()
 
 		u.release(ctx)

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -206,9 +205,8 @@ func theMachine(ctx context.Context, cluster *scenario.Cluster) *clusterv1.Machi
 	return &machines[0]
 }
 
-// updatingSays is the Updating condition of the attempt's Machine.
-func (u *upgrade) updatingSays(ctx context.Context) (string, error) {
-	machine := &clusterv1.Machine{}
-	err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: u.Namespace(), Name: u.attempt.Spec.MachineName}, machine)
-	return conditions.GetMessage(machine, clusterv1.MachineUpdatingCondition), err
+// blockedSays is what keeps the rollout of the template from continuing.
+func (u *upgrade) blockedSays(ctx context.Context) (string, error) {
+	said, err := u.TemplateCondition(ctx, scenario.Template, infrav1.RolloutBlockedCondition)
+	return said.Message, err
 }
