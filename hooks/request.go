@@ -28,7 +28,7 @@ func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error)
 	if !owner.IsUpdating(machine) {
 		return inProgress(fmt.Sprintf("Machine %s is not marked as being updated in place", machine.Name)), nil
 	}
-	want, known, err := h.Owners.WantsOSNow(ctx, machine)
+	want, known, err := owner.WantsLatestOS(ctx, h.Owners.Live, machine)
 	if err != nil {
 		return answer{}, err
 	}

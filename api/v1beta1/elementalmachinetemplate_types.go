@@ -96,7 +96,7 @@ type TemplateOwner struct {
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".status.imageURI",description="OS image"
-// +kubebuilder:printcolumn:name="Machines",type="integer",JSONPath=".status.machines",description="Machines of the owners"
+// +kubebuilder:printcolumn:name="Machines",type="integer",JSONPath=".status.machines",description="Machines that were made from it, or whose owner refers to it"
 // +kubebuilder:printcolumn:name="UpToDate",type="integer",JSONPath=".status.upToDateMachines",description="Machines that run the OS image"
 // +kubebuilder:printcolumn:name="RolledOut",type="string",JSONPath=".status.conditions[?(@.type=='RolledOut')].status",description="Whether all Machines run the OS image"
 // +kubebuilder:printcolumn:name="ETA",type="string",JSONPath=".status.estimatedCompletionTime",description="When the last Machine will run the OS, as far as is known"

@@ -119,12 +119,17 @@ func (o *observation) forbidsRemediation() bool {
 
 // forbidRemediation keeps MachineHealthChecks, which know nothing of updates, from replacing the Machine while its node is out of service. A mark of another
 // attempt is taken over: there is one attempt for a Machine. Any other mark is a user's. A Machine that its owner is to remediate already is not marked until its
-// health check has withdrawn that, which it does only without the mark; owners do not look at the mark.
+// health check has withdrawn that, which it does only without the mark; owners do not look at the mark. Nor is one without its ElementalMachine, whose controller
+// removes the mark.
 func (r *Reconciler) forbidRemediation(ctx context.Context, o *observation) error {
 	_, isSet := o.machine.Annotations[clusterv1.MachineSkipRemediationAnnotation]
 	by := o.machine.Annotations[infrav1.SkipRemediationByAnnotation]
 	if isSet && (by == "" || by == o.attempt) || !isSet && collections.IsUnhealthyAndOwnerRemediated(o.machine) {
 		return nil
+	}
+	elemental, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachine{}, o.upgrade.Namespace, o.upgrade.Spec.ElementalMachineName)
+	if err != nil || elemental == nil || !elemental.DeletionTimestamp.IsZero() {
+		return err
 	}
 	return r.patchMachine(ctx, o, func(machine *clusterv1.Machine) {
 		if machine.Annotations == nil {

@@ -182,6 +182,19 @@ var _ = Describe("A Machine whose node is out of service", func() {
 		Expect(w.marks(ctx).SkippedBy).To(Equal("ours"))
 	})
 
+	It("is not marked again when its ElementalMachine is deleted, with which what removes the mark goes", func(ctx SpecContext) {
+		w := held(ctx, holds()[10])
+		Expect(w.status(ctx).Step).To(Equal("Assess"))
+		change(ctx, w, w.host, &infrav1.ElementalHost{}, func(host *infrav1.ElementalHost) {
+			metav1.SetMetaDataLabel(&host.ObjectMeta, infrav1.NeedsResetLabel, "true")
+			host.Spec.BootstrapSecret = nil
+		})
+		removeMark(ctx, w)
+		Expect(live.Delete(ctx, get(ctx, w, w.host, &infrav1.ElementalMachine{}))).To(Succeed())
+		w.rest(ctx)
+		Expect(get(ctx, w, w.host, &clusterv1.Machine{}).Annotations).To(BeEmpty())
+	})
+
 	It("is out of service where a user had cordoned its node before, which writes nothing while it waits", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		guardPod(ctx, w)

@@ -20,10 +20,9 @@ import (
 // followTemplate gives a machine that has no host yet the OS that its template asks for by now, and says
 // whether that was another.
 //
-// Cluster API makes a machine from what it has read of the template before. If the template is patched at
-// that instant, its new content counts as rolled out before this machine is seen, and neither Cluster
-// API, which compares names, nor a later rollout of that content would ever bring it to the machine. No
-// host runs anything for the machine yet, so that nothing is disturbed. Once there is a host, followOwner goes on.
+// Cluster API makes a machine from what it has read of the template before, which may be patched at that instant. The
+// rollout would bring the new content to the machine after its host has joined, with a reboot. No host runs anything
+// for the machine yet, so that nothing is disturbed. Once there is a host, followOwner goes on.
 func (r *Reconciler) followTemplate(ctx context.Context, s *scope) (changed bool, err error) {
 	name := owner.MadeFrom(s.machine)
 	if s.machine.Spec.HostRef != nil || name == "" {

@@ -110,6 +110,18 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			noted(ctx, "t1", osversion.Hash(image("oci://os:v1")))
 			neverBegun(ctx)
 		}),
+		Entry("after it was brought back to the template of its note while it was updated to another one", func(ctx SpecContext) {
+			w.template(ctx, "t1", "oci://os:v1")
+			neverBegun(ctx)
+			apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.OS.ImageURI, host.Status.OS.Digest = "oci://os:v2", "sha256:2" })
+			Eventually(server.Stored(ctx, machine)).Should(HaveField("Annotations", HaveKeyWithValue(
+				infrav1.OSReachedAnnotation, osversion.Stored(osversion.Hash(image("oci://os:v2"))))))
+			noted(ctx, "t1", osversion.Hash(image("oci://os:v1")))
+			apiserver.Change(ctx, server.Client, machine, func() {
+				machine.Spec.OSVersionManagement = image("oci://os:v1")
+				machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t1"
+			})
+		}),
 		Entry("while the attempt goes on", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeProgressing, "") }),
 		Entry("while the host does not come back", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeHostLost, "sha256:2") }),
 		Entry("although the host fell back", func(ctx SpecContext) { attempt(ctx, infrav1.UpgradeRolledBack, "sha256:2") }),

@@ -71,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading ElementalMachineTemplate %s: %w", req.Name, err)
 	}
-	if r.isSomebodyElses(template) || !template.DeletionTimestamp.IsZero() {
+	if r.isOfAnotherManager(template) || !template.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
 	before := template.DeepCopy()
@@ -88,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: later}), errors.Join(err, tellErr, r.patchStatus(ctx, before, template))
 }
 
-func (r *Reconciler) isSomebodyElses(template *infrav1.ElementalMachineTemplate) bool {
+func (r *Reconciler) isOfAnotherManager(template *infrav1.ElementalMachineTemplate) bool {
 	return r.WatchFilter != "" && !labels.HasWatchLabel(template, r.WatchFilter)
 }
 

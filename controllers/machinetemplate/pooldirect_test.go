@@ -108,7 +108,7 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 		Expect(w.attempts()).NotTo(ContainElement(HaveField("Spec.MachineName", "first-seen")))
 	})
 
-	It("starts nothing for a hundred Machines whose notes another version of the manager has written, renews these, and rolls out a patch that is newer", func() {
+	It("starts nothing for a hundred Machines whose notes another version of the manager has written, also one that merely differs, and continues a rollout", func() {
 		names := []string{}
 		for i := range 100 {
 			names = append(names, fmt.Sprintf("n%02d", i))
@@ -133,11 +133,27 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 		}
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
 
-		formerNotes()
-		w.patch(imageB)
+		By("a Machine that is first seen with another OS")
+		w.addOfPool(w.set, "moved", "t", imageB)
 		w.reconcile()
+		names = append(names, "moved")
+		formerNotes()
+		w.reconcile()
+		Expect(w.attempts()).To(BeEmpty())
+		Expect(w.noted("moved")).To(Equal([]string{"t", hashOf(imageA)}))
+
+		By("in the middle of a rollout")
+		w.patch(imageC)
+		w.reconcile()
+		clone := w.clones()[0].Name
 		Expect(w.attempts()).To(HaveLen(7), "maxConcurrent of the ElementalCluster")
-		Expect(w.noted("n99")).To(Equal([]string{w.clones()[0].Name, hashOf(imageB)}))
+		for _, name := range names {
+			elemental := w.elemental(name)
+			apiserver.Change(ctx, c, elemental, func() { elemental.Annotations[infrav1.DirectOSAnnotation] = "0:former" })
+		}
+		w.reconcile()
+		Expect(w.attempts()).To(HaveLen(7))
+		Expect(w.noted("n99")).To(Equal([]string{clone, hashOf(imageC)}))
 	})
 
 	It("leaves a Machine without a host to be noted with what it was made with", func() {
@@ -225,6 +241,16 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.WaitingForMachineReason)
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("MachineDeployment md rolls out another change"))
 		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Template.Spec.Version = "v1.99.0" })
+		w.reconcile()
+		Expect(w.attempts()).To(HaveLen(3))
+	})
+
+	It("upgrades the Machines of one that replaces only what a user deletes, whatever else it wants of them", func() {
+		apiserver.Change(ctx, c, w.md, func() {
+			w.md.Spec.Rollout.Strategy = clusterv1.MachineDeploymentRolloutStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
+			w.md.Spec.Template.Spec.Version = "v1.99.0"
+		})
+		w.patch(imageB)
 		w.reconcile()
 		Expect(w.attempts()).To(HaveLen(3))
 	})

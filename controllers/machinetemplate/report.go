@@ -40,7 +40,7 @@ func reportClone(clone *infrav1.ElementalMachineTemplate) error {
 		return nil
 	}
 	condition.TrueBecause(clone, infrav1.RolloutBlockedCondition, infrav1.CloneChangedReason,
-		"This is a clone of ElementalMachineTemplate %s: change that one, which is rolled out", clone.Labels[infrav1.SourceTemplateLabel])
+		"This is a clone of ElementalMachineTemplate %s: change that one, which is rolled out", rollout.SourceName(clone))
 	return nil
 }
 

@@ -26,7 +26,7 @@ type desired struct {
 	os hoststate.Wanted
 	// isSource says that the template is one that is patched, and not a clone.
 	isSource bool
-	// isOvertaken says that the owner is about to be pointed elsewhere: an attempt for the present rollout ends by itself.
+	// isOvertaken says that the owner wants another OS by now: an attempt for the present rollout ends by itself.
 	isOvertaken bool
 }
 

@@ -35,7 +35,7 @@ func FailedFirstOS(host *infrav1.ElementalHost) bool {
 	return hoststate.Installed(host) && !hoststate.Bootstrapped(host) && hasFailed(host)
 }
 
-// hasFailed reports whether a host has not got the OS that it has to run, and nobody has asked for another try.
+// hasFailed reports whether a host has not got the OS that it has to run, and no user has asked for another try.
 func hasFailed(host *infrav1.ElementalHost) bool {
 	if status := hoststate.OSStatus(host); status != nil {
 		isAway := status.Phase == infrav1.HostUpgradeFetching && status.Message != ""

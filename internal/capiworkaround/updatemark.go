@@ -96,7 +96,10 @@ func (u UpdateMarks) isDirect(ctx context.Context, of Update) (bool, error) {
 	switch {
 	case !owner.IsLeftToDirect(of.Owner, of.Machine):
 		return false, nil
-	case named == madeFrom, owner.NotedOS(of.Machine) == osversion.Hash(of.Machine.Spec.OSVersionManagement):
+	case named == madeFrom: // where Cluster API has brought the machine to another template and back, its host has reached another OS since
+		reached := owner.ReachedOS(of.Machine)
+		return reached == "" || reached == osversion.Hash(of.Machine.Spec.OSVersionManagement), nil
+	case owner.NotedOS(of.Machine) == osversion.Hash(of.Machine.Spec.OSVersionManagement):
 		return true, nil
 	}
 	template, err := existing.Get(ctx, u.Client, &infrav1.ElementalMachineTemplate{}, of.Machine.Namespace, named, client.UnsafeDisableDeepCopy)
@@ -130,7 +133,7 @@ func (u UpdateMarks) lostNow(ctx context.Context, seen marks) (now marks, lost b
 
 // compare what the machine asks for with what is wanted of it by now.
 func (u UpdateMarks) compare(ctx context.Context, of *marks) error {
-	want, known, err := (&owner.Owners{Live: u.Live}).WantsOSNow(ctx, of.Owner)
+	want, known, err := owner.WantsLatestOS(ctx, u.Live, of.Owner)
 	of.overtaken = known && !osversion.Same(want.OSVersionManagement, of.Machine.Spec.OSVersionManagement)
 	of.movesOn = of.overtaken || known && want.TemplateName != owner.MadeFrom(of.Machine)
 	return err
@@ -233,7 +236,7 @@ func (m marks) runsOther(attempt *infrav1.ElementalHostUpgrade) bool {
 		(booted == "" || booted != attempt.Status.Digest && booted != m.pinned())
 }
 
-// lastWritten is when one of the objects was last written by anybody. Status does not count: it is
+// lastWritten is when one of the objects was last written by any client. Status does not count: it is
 // written all the time.
 func lastWritten(objects ...client.Object) time.Time {
 	last := time.Time{}

@@ -199,12 +199,15 @@ func (p *pass) paused(why string) Result {
 }
 
 // record notes the content of the template on machines that are first seen, which is not rolled out to them: only a later change of the template is. A
-// note about another template is renewed when the owner has brought the machine to this one. One in another form is renewed in today's.
+// note about another template is renewed when the owner has brought the machine to this one. One in another form, which another version of the manager has
+// written, is renewed as if the machine were first seen or, during a rollout to it, from what it specifies by now: the rollout continues.
 func (p *pass) record(ctx context.Context) error {
 	for i := range p.machines {
 		machine := p.machines[i].Elemental
 		template, hash := p.of.Template.Name, p.hash
-		if owner.IsNoted(machine) && !p.isRotated(machine) {
+		switch {
+		case !owner.IsNoted(machine), p.isRotated(machine), !owner.IsNoteKnown(machine) && p.isAtRest(&p.machines[i]):
+		default:
 			template, hash = owner.NotedTemplate(machine), owner.NotedOS(machine)
 		}
 		if err := p.note(ctx, machine, template, hash); err != nil {
@@ -327,7 +330,7 @@ func (p *pass) mayBegin(ctx context.Context) (*clusterv1.Cluster, *inplace.Probl
 	if _, owned := template.Labels[clusterv1.ClusterTopologyOwnedLabel]; owned {
 		return nil, p.ofTopology(), nil
 	}
-	if p.driver != infrav1.DriverRancherDrain { // which is asked for by hooks that a person has listed
+	if p.driver != infrav1.DriverRancherDrain { // whose consent are the hooks that a user has listed
 		closed, err := p.Namespaces.NotOptedIn(ctx, template.Namespace)
 		switch {
 		case err != nil:

@@ -28,8 +28,13 @@ func NotedTemplate(machine *infrav1.ElementalMachine) string {
 	return machine.Annotations[infrav1.DirectTemplateAnnotation]
 }
 
-// NotedOS is the hash of the OS of the note; empty without one. A note in another form, by another version of the manager, is computed anew from what the
-// machine itself specifies, so that an upgrade of the manager starts nothing.
+// IsNoteKnown reports whether the OS of the note is in the form of this version of the manager.
+func IsNoteKnown(machine *infrav1.ElementalMachine) bool {
+	_, isKnown := osversion.FromStored(machine.Annotations[infrav1.DirectOSAnnotation])
+	return isKnown
+}
+
+// NotedOS is the hash of the OS of the note; empty without one. For a note in another form it is that of what the machine itself specifies.
 func NotedOS(machine *infrav1.ElementalMachine) string {
 	noted := machine.Annotations[infrav1.DirectOSAnnotation]
 	if noted == "" {

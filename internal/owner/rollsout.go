@@ -49,6 +49,9 @@ func RollsOut(ctx context.Context, live client.Reader, machine *clusterv1.Machin
 	case err != nil:
 		return "", fmt.Errorf("reading %s %s: %w", controller.Kind, controller.Name, err)
 	}
+	if observed, known, _ := unstructured.NestedInt64(of.Object, "status", "observedGeneration"); known && observed != of.GetGeneration() {
+		return of.GetKind() + " " + of.GetName() + " was changed and has not been acted on yet", nil
+	}
 	return ControlPlaneRollsOut(of, machine, until), nil
 }
 
@@ -77,6 +80,9 @@ func PoolOf(ctx context.Context, reader client.Reader, machine *clusterv1.Machin
 // sets it to False on all Machines without a version, once their kubelet reports one, as those of Rancher.
 func poolRollsOut(set *clusterv1.MachineSet, md *clusterv1.MachineDeployment, until time.Time) string {
 	name, after := MachineDeploymentKind+" "+md.Name, md.Spec.Rollout.After
+	if replacesOnDelete(md) {
+		return ""
+	}
 	if isUpToDate, why := mdutil.MachineTemplateUpToDate(&set.Spec.Template, &md.Spec.Template); !isUpToDate {
 		return fmt.Sprintf("%s rolls out another change: MachineSet %s has %s", name, set.Name, strings.Join(why.LogMessages, ", "))
 	}
@@ -86,8 +92,17 @@ func poolRollsOut(set *clusterv1.MachineSet, md *clusterv1.MachineDeployment, un
 	return ""
 }
 
-// StartsRollout reports whether a change of a MachineDeployment has Cluster API replace its Machines, or update them in place. It propagates the others.
+// replacesOnDelete reports whether Cluster API replaces only Machines that a user deletes.
+func replacesOnDelete(md *clusterv1.MachineDeployment) bool {
+	return md.Spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType
+}
+
+// StartsRollout reports whether a change of a MachineDeployment has Cluster API replace its Machines, or update them in place. It propagates the others. A
+// MachineDeployment that has replaced only what users deleted may have a change to roll out.
 func StartsRollout(before, after *clusterv1.MachineDeployment) bool {
+	if replacesOnDelete(before) || replacesOnDelete(after) {
+		return !replacesOnDelete(after)
+	}
 	isSame, _ := mdutil.MachineTemplateUpToDate(&before.Spec.Template, &after.Spec.Template)
 	return !isSame || !before.Spec.Rollout.After.Equal(&after.Spec.Rollout.After)
 }
@@ -97,12 +112,10 @@ func isDue(moment, created, until time.Time) bool {
 	return !moment.IsZero() && created.Before(moment) && moment.Before(until)
 }
 
-// ControlPlaneRollsOut says the same of a control plane of any kind, by Cluster API's contract.
+// ControlPlaneRollsOut says the same of a control plane of any kind, by Cluster API's contract. A change that it has not acted on yet is not known to roll
+// out anything.
 func ControlPlaneRollsOut(of *unstructured.Unstructured, machine *clusterv1.Machine, until time.Time) string {
 	name := of.GetKind() + " " + of.GetName()
-	if observed, known, _ := unstructured.NestedInt64(of.Object, "status", "observedGeneration"); known && observed != of.GetGeneration() {
-		return name + " was changed and has not been acted on yet"
-	}
 	if why := replacesMachine(machine); why != "" {
 		return why
 	}

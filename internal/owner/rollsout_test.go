@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
 var _ = DescribeTable("A control plane replaces its Machines after a moment", func(spec map[string]any, expected string) {
@@ -49,10 +50,22 @@ var _ = DescribeTable("A control plane rolls out", func(status map[string]any, u
 },
 	Entry("nothing", map[string]any{"observedGeneration": int64(3), "replicas": int64(3), "updatedReplicas": int64(3)}, metav1.ConditionTrue, ""),
 	Entry("nothing that it reports", map[string]any{}, metav1.ConditionStatus(""), ""),
-	Entry("what it has not acted on", map[string]any{"observedGeneration": int64(2)}, metav1.ConditionTrue, "KThreesControlPlane cp was changed and has not been acted on yet"),
+	Entry("what it has not acted on, of which it is not known what it does", map[string]any{"observedGeneration": int64(2)}, metav1.ConditionTrue, ""),
 	Entry("to fewer Machines than there are, by contract v1beta1", map[string]any{"replicas": int64(3), "updatedReplicas": int64(1)}, metav1.ConditionStatus(""),
 		"KThreesControlPlane cp rolls out another change: status.updatedReplicas is 1 of 3"),
 	Entry("the same by v1beta2", map[string]any{"replicas": int64(3), "upToDateReplicas": int64(0)}, metav1.ConditionStatus(""),
 		"KThreesControlPlane cp rolls out another change: status.upToDateReplicas is 0 of 3"),
 	Entry("to this Machine", map[string]any{}, metav1.ConditionFalse, "the owner of Machine m rolls out another change, as the Machine's condition UpToDate is False: "),
 )
+
+var _ = It("RollsOut reports a change that a control plane has not acted on", func() {
+	kcp := ownertest.KubeadmControlPlane(plane.NewNamespace(ctx), "cp", "c", "t")
+	plane.Create(ctx, kcp)
+	machine := ownertest.ControlPlaneMachine(kcp, "m")
+	kcp.Status.ObservedGeneration = kcp.Generation + 1
+	Expect(c.Status().Update(ctx, kcp)).To(Succeed())
+	Expect(owner.RollsOut(ctx, c, machine, time.Now())).To(Equal("KubeadmControlPlane cp was changed and has not been acted on yet"))
+	kcp.Status.ObservedGeneration = kcp.Generation
+	Expect(c.Status().Update(ctx, kcp)).To(Succeed())
+	Expect(owner.RollsOut(ctx, c, machine, time.Now())).To(BeEmpty())
+})

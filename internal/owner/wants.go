@@ -65,11 +65,6 @@ func (w Want) MissingTemplate() string {
 	return w.reference.Name
 }
 
-// WantsOSNow is what is wanted of a Machine at this moment, for decisions that a stale read would get wrong: WantsLatestOS, read live.
-func (o *Owners) WantsOSNow(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
-	return WantsLatestOS(ctx, o.Live, machine)
-}
-
 // WantsLatestOS is WantsOS but for a clone whose source was given another OS since: the Machine is brought to that next, and no Machine may start with
 // the former one.
 func WantsLatestOS(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (want Want, found bool, err error) {

@@ -51,7 +51,7 @@ func (x *cloned) patched(osVersion string) {
 
 func (x *cloned) wants() (template, image string) {
 	GinkgoHelper()
-	want, found, err := ownersAt(0).WantsOSNow(ctx, x.machine)
+	want, found, err := owner.WantsLatestOS(ctx, c, x.machine)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(found).To(BeTrue())
 	Expect(want.Template.Name).To(Equal(want.TemplateName))

@@ -33,9 +33,8 @@ type Content struct {
 	LookedUp string
 }
 
-// CloneName is the name of the clone of one content of a template for the owners in one cluster. Names must never be
-// reused: Cluster API deletes a Machine when a MachineDeployment returns to the name of a template whose MachineSet
-// is partly rolled out.
+// CloneName is the name of the clone of one content of a template for the Machines of one cluster. Names must never be
+// reused: attempts, and approvals of nodes, are known by the name of the clone that they are for.
 func CloneName(content Content, cluster string) string {
 	parts := []string{string(content.UID), strconv.FormatInt(content.Generation, 10), cluster}
 	if content.LookedUp != "" {

@@ -116,7 +116,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, erro
 	if err := r.observe(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	if r.isSomebodyElses(s) || s.cluster != nil && annotations.IsPaused(s.cluster, s.machine) {
+	if r.isOfAnotherManager(s) || s.cluster != nil && annotations.IsPaused(s.cluster, s.machine) {
 		return ctrl.Result{}, nil
 	}
 	if s.machine.DeletionTimestamp.IsZero() {
@@ -126,9 +126,9 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, erro
 	return r.leave(ctx, s)
 }
 
-// isSomebodyElses reports whether another manager looks after the Machine. A hook whose ElementalMachine has gone is
+// isOfAnotherManager reports whether another manager looks after the Machine. A hook whose ElementalMachine has gone is
 // everybody's.
-func (r *Reconciler) isSomebodyElses(s *scope) bool {
+func (r *Reconciler) isOfAnotherManager(s *scope) bool {
 	return s.own != nil && r.WatchFilterValue != "" && !labels.HasWatchLabel(s.own, r.WatchFilterValue)
 }
 

@@ -25,8 +25,8 @@ const (
 	maxNodes = 40
 )
 
-// inOrder is the order in which Cluster API takes Machines, as long as nothing is wrong with one of them: the control
-// plane first, by age, and then workers by name.
+// inOrder is the order in which Cluster API takes Machines for a rotated reference, as long as nothing is wrong with one of them: the
+// control plane first, by age, and then workers by name.
 // Source: KubeadmControlPlane and MachineSet of Cluster API 1.14.
 func inOrder(a, b *preflight.Subject) int {
 	first, second := util.IsControlPlaneMachine(a.Machine), util.IsControlPlaneMachine(b.Machine)
@@ -82,7 +82,7 @@ func countNodes(count int) string {
 	return fmt.Sprintf("%d nodes", count)
 }
 
-// pauses says what a person has to do before the node goes.
+// pauses says what a user has to do before the node goes.
 func (o *Outlook) pauses(subject *preflight.Subject) string {
 	switch {
 	case pausing.MarksOf(subject.Node).Paused:

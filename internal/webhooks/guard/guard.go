@@ -31,7 +31,7 @@ const (
 // cannotPoint is the prefix of every refusal of a change of reference.
 const cannotPoint = "the infrastructureRef cannot be changed now: "
 
-// Guard validates changes of owners' references, and pauses of their rollouts.
+// Guard validates changes of owners' references and specs, and pauses of their rollouts.
 type Guard struct {
 	// Owners reads live what is in progress for the changed object.
 	Owners *owner.Owners

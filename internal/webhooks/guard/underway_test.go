@@ -63,6 +63,16 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 		Expect(change(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.KubeadmConfigSpec.PreKubeadmCommands = []string{"true"} })).NotTo(Succeed())
 	})
 
+	It("denies it also right after a change that it lets pass, which the control plane has not acted on yet", func() {
+		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, asItIs)
+		kcp.Status.ObservedGeneration = kcp.Generation
+		Expect(c.Status().Update(ctx, kcp)).To(Succeed())
+		scaled := kcp.DeepCopy()
+		scaled.Spec.Replicas = ptr.To[int32](5)
+		Expect(c.Patch(ctx, scaled, client.MergeFrom(kcp))).To(Succeed())
+		Expect(change(raise)).To(beDenied("the spec cannot be changed now"))
+	})
+
 	DescribeTable("is not asked about what Cluster API propagates, or scales by", func(edit func(*controlplanev1.KubeadmControlPlane)) {
 		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, asItIs)
 		Expect(change(edit)).To(Succeed())
@@ -138,7 +148,7 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 
 		DescribeTable("denies what would have its Machines replaced", func(edit func(*clusterv1.MachineDeployment)) {
 			ofWorker(infrav1.DriverDirect)
-			Expect(changeOf(edit)).To(beDenied("spec.rollout.after and, of spec.template.spec, version", "ElementalHostUpgrade up upgrades the host of Machine m"))
+			Expect(changeOf(edit)).To(beDenied("spec.rollout.after, the strategy OnDelete and, of spec.template.spec, version", "ElementalHostUpgrade up upgrades the host of Machine m"))
 		},
 			Entry("another version", func(m *clusterv1.MachineDeployment) { m.Spec.Template.Spec.Version = "v1.36.4" }),
 			Entry("another bootstrap configuration", func(m *clusterv1.MachineDeployment) {
@@ -163,6 +173,22 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 				m.Spec.Rollout.Strategy = clusterv1.MachineDeploymentRolloutStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
 			}),
 		)
+
+		It("lets everything pass for one that replaces only Machines that a user deletes, but for the end of that", func() {
+			ofWorker(infrav1.DriverDirect)
+			strategy := func(kind clusterv1.MachineDeploymentRolloutStrategyType) func(*clusterv1.MachineDeployment) {
+				return func(m *clusterv1.MachineDeployment) {
+					m.Spec.Rollout.Strategy = clusterv1.MachineDeploymentRolloutStrategy{Type: kind}
+				}
+			}
+			for _, edit := range []func(*clusterv1.MachineDeployment){
+				strategy(clusterv1.OnDeleteMachineDeploymentStrategyType), func(m *clusterv1.MachineDeployment) { m.Spec.Template.Spec.Version = "v1.36.4" },
+			} {
+				Expect(changeOf(edit)).To(Succeed())
+				Expect(c.Get(ctx, client.ObjectKeyFromObject(md), md)).To(Succeed())
+			}
+			Expect(changeOf(strategy(clusterv1.RollingUpdateMachineDeploymentStrategyType))).To(beDenied("the strategy OnDelete"))
+		})
 
 		It("lets everything pass while Cluster API updates the Machine, or for another MachineDeployment", func() {
 			ofWorker(infrav1.DriverClusterAPI)
