@@ -28,10 +28,11 @@ func NotedTemplate(machine *infrav1.ElementalMachine) string {
 	return machine.Annotations[infrav1.DirectTemplateAnnotation]
 }
 
-// IsNoteKnown reports whether the OS of the note is in the form of this version of the manager.
+// IsNoteKnown reports whether the OS of the note is in the form of this version of the manager. That there was no OS is known in any.
 func IsNoteKnown(machine *infrav1.ElementalMachine) bool {
-	_, isKnown := osversion.FromStored(machine.Annotations[infrav1.DirectOSAnnotation])
-	return isKnown
+	noted := machine.Annotations[infrav1.DirectOSAnnotation]
+	_, isKnown := osversion.FromStored(noted)
+	return isKnown || noted == ""
 }
 
 // NotedOS is the hash of the OS of the note; empty without one. For a note in another form it is that of what the machine itself specifies.
