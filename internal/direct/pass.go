@@ -124,7 +124,7 @@ const mostLooked = 32
 // next pass starts it in its turn. That a machine of a pool waits is decided by the cache, which costs no request.
 func (p *pass) start(ctx context.Context, options infrav1.NodeUpgradeOption, room int, machines ...*Machine) (Result, error) {
 	if room > 0 {
-		if _, problem, err := p.mayBegin(ctx); problem != nil || err != nil {
+		if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
 			return waitingFor(problem), err
 		}
 	}
@@ -158,7 +158,7 @@ func (p *pass) startOne(ctx context.Context, machine *Machine, options infrav1.N
 	if !hasRoom {
 		return Result{}, false, nil
 	}
-	result, err := p.begin(ctx, machine, options)
+	result, err := p.startUpgrade(ctx, machine, options)
 	return result, len(result.Problems) == 0, err
 }
 
@@ -198,39 +198,6 @@ func (p *pass) paused(why string) Result {
 	return Result{After: retry}
 }
 
-// record notes the content of the template on machines that are first seen, which is not rolled out to them: only a later change of the template is. A
-// note about another template is renewed when the owner has brought the machine to this one. One in another form, which another version of the manager has
-// written, is renewed as if the machine were first seen or, during a rollout to it, from what it specifies by now: the rollout continues.
-func (p *pass) record(ctx context.Context) error {
-	for i := range p.machines {
-		machine := p.machines[i].Elemental
-		template, hash := p.of.Template.Name, p.hash
-		switch {
-		case !owner.IsNoted(machine), p.isRotated(machine), !owner.IsNoteKnown(machine) && p.isAtRest(&p.machines[i]):
-		default:
-			template, hash = owner.NotedTemplate(machine), owner.NotedOS(machine)
-		}
-		if err := p.note(ctx, machine, template, hash); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// isNew reports whether a machine has neither a host nor a note. The controller of ElementalMachines notes what it was made with before it has a host.
-func isNew(machine *infrav1.ElementalMachine) bool {
-	return machine.Spec.HostRef == nil && !owner.IsNoted(machine)
-}
-
-// isRotated reports whether its owner has brought a machine to the template from another one, to which this driver had brought it: the note is about
-// that one. Where both have the same OS, the host has reached it; a note about a clone that is gone is not one about another template.
-func (p *pass) isRotated(machine *infrav1.ElementalMachine) bool {
-	template := owner.NotedTemplate(machine)
-	isOther := template != "" && template != p.of.Template.Name && !p.of.IsClone(template)
-	isThere := !p.isNoted(machine) || owner.ReachedOS(machine) == p.hash
-	return isOther && isThere && osversion.Same(machine.Spec.OSVersionManagement, p.of.OS)
-}
-
 // isBeingUpdated reports whether Cluster API is bringing a machine to the template, also where it has lost all of its marks.
 func (p *pass) isBeingUpdated(ctx context.Context, of *Machine) (bool, error) {
 	isMarked := owner.IsUpdating(of.Machine) || owner.IsUpdating(of.Elemental)
@@ -258,74 +225,8 @@ func (p *pass) isUnfinished(ctx context.Context, of *Machine) (bool, error) {
 	return !attempt.PhaseNow().IsEnd() || !clusterview.RunsItsOS(of.Elemental), nil
 }
 
-func (p *pass) isNoted(machine *infrav1.ElementalMachine) bool {
-	return owner.NotedOS(machine) == p.hash
-}
-
-// recordDone notes that nothing is rolled out to machines any more.
-func (p *pass) recordDone(ctx context.Context, machines []*Machine) error {
-	for _, machine := range machines {
-		if err := p.note(ctx, machine.Elemental, p.of.Template.Name, p.hash); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// assign the content of the template to all machines that have another. The rollout has begun for all of them then: what their
-// attempts are for, and which nodes are paused, follows from it.
-func (p *pass) assign(ctx context.Context) (*inplace.Problem, error) {
-	clone := ""
-	for i := range p.machines {
-		machine := p.machines[i].Elemental
-		if p.isAssigned(machine) {
-			continue
-		}
-		if clone == "" {
-			name, problem, err := p.clone(ctx)
-			if problem != nil || err != nil {
-				return problem, err
-			}
-			clone = name
-		}
-		if err := p.note(ctx, machine, clone, p.hash); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
-}
-
-// isAssigned reports whether a machine is brought to the content of the template, or is there. One whose clone is gone is not: nothing says
-// then what it is brought to.
-func (p *pass) isAssigned(machine *infrav1.ElementalMachine) bool {
-	template := owner.NotedTemplate(machine)
-	return p.isNoted(machine) && (template == p.of.Template.Name || p.of.IsClone(template))
-}
-
-// clone is the one that machines of the Cluster were assigned to already, or a new one. Its name follows from the UID of the template,
-// which a move to another management cluster changes.
-func (p *pass) clone(ctx context.Context) (string, *inplace.Problem, error) {
-	for _, machine := range p.machines {
-		if template := owner.NotedTemplate(machine.Elemental); p.isAssigned(machine.Elemental) && template != p.of.Template.Name {
-			return template, nil, nil
-		}
-	}
-	cluster, problem, err := p.mayBegin(ctx)
-	if problem != nil || err != nil {
-		return "", problem, err
-	}
-	name, why, err := p.of.Clone(ctx, cluster)
-	switch {
-	case err != nil:
-		return "", nil, err
-	case why != "":
-		return "", &inplace.Problem{Reason: infrav1.BlockedReason, Message: why}, nil
-	}
-	return name, nil, nil
-}
-
-// mayBegin returns the Cluster, or what keeps anything from beginning in it, read live where it may have changed a moment ago.
-func (p *pass) mayBegin(ctx context.Context) (*clusterv1.Cluster, *inplace.Problem, error) {
+// mayStart returns the Cluster, or what keeps upgrades from starting in it, read live where it may have changed a moment ago.
+func (p *pass) mayStart(ctx context.Context) (*clusterv1.Cluster, *inplace.Problem, error) {
 	template := p.of.Template
 	if _, owned := template.Labels[clusterv1.ClusterTopologyOwnedLabel]; owned {
 		return nil, p.ofTopology(), nil

@@ -84,7 +84,7 @@ func (p *pass) reportUnheard(ctx context.Context, machines []*Machine) (Result, 
 
 // awaitDrains says what has Rancher drain the Nodes, and what of its options has to be changed before.
 func (p *pass) awaitDrains(ctx context.Context, waiting int) (*inplace.Problem, error) {
-	cluster, problem, err := p.mayBegin(ctx)
+	cluster, problem, err := p.mayStart(ctx)
 	if problem != nil || err != nil {
 		return problem, err
 	}

@@ -44,12 +44,30 @@ type Problem struct {
 // Prove returns all that would make Cluster API replace the Machines of owners in a namespace, so that it
 // can be put right in one go. Nothing means that they are met.
 func (p *Prover) Prove(ctx context.Context, namespace string, owners ...owner.Owner) ([]Problem, error) {
-	return p.ProvePointing(ctx, namespace, nil, owners...)
+	return p.ProveReference(ctx, namespace, nil, owners...)
 }
 
-// ProveManagers returns what of that would not be the fault of a single owner: of Cluster API's managers, as far as owners
+// ProveReference is Prove for owners whose reference is about to be changed to a template, with what would keep their Machines from taking its
+// content in place. The template is nil where it does not exist yet, and gives no Machine anything. Once Cluster API is at work it
+// finds that out itself, and Prove is enough.
+func (p *Prover) ProveReference(ctx context.Context, namespace string, template *infrav1.ElementalMachineTemplate, owners ...owner.Owner) ([]Problem, error) {
+	problems, err := p.proveManagers(ctx, namespace, owners...)
+	if err != nil {
+		return nil, err
+	}
+	for _, candidate := range owners {
+		found, err := p.proveOwner(ctx, candidate, template)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, found...)
+	}
+	return problems, nil
+}
+
+// proveManagers returns what of that would not be the fault of a single owner: of Cluster API's managers, as far as owners
 // need them, and of the extensions.
-func (p *Prover) ProveManagers(ctx context.Context, namespace string, owners ...owner.Owner) ([]Problem, error) {
+func (p *Prover) proveManagers(ctx context.Context, namespace string, owners ...owner.Owner) ([]Problem, error) {
 	extension, problems, err := p.proveExtension(ctx, namespace)
 	if err != nil {
 		return nil, err
@@ -64,9 +82,9 @@ func (p *Prover) ProveManagers(ctx context.Context, namespace string, owners ...
 	return problems, nil
 }
 
-// ProveOwner returns what of that would be the fault of one owner, and what would keep its Machines from taking the content
-// of a template in place. The template may be nil, see ProvePointing.
-func (p *Prover) ProveOwner(ctx context.Context, of owner.Owner, template *infrav1.ElementalMachineTemplate) ([]Problem, error) {
+// proveOwner returns what of that would be the fault of one owner, and what would keep its Machines from taking the content
+// of a template in place. The template may be nil, see ProveReference.
+func (p *Prover) proveOwner(ctx context.Context, of owner.Owner, template *infrav1.ElementalMachineTemplate) ([]Problem, error) {
 	problems := []Problem{}
 	message, err := p.Owners.ReplacesInstead(ctx, of)
 	if err != nil {

@@ -79,13 +79,7 @@ func (l *Lab) AgentConfig(ctx context.Context, namespace, registration string) (
 	return config, nil
 }
 
-// AddHost installs a host from an image, powers it on, and lets its agent register. It becomes a Node of the lab's
-// workload cluster.
-func (l *Lab) AddHost(ctx context.Context, name string, os image.Image, agentConfig []byte) (*Host, error) {
-	return l.AddHostOf(ctx, l.Workload, name, os, agentConfig)
-}
-
-// AddHostOf adds a host that becomes a Node of the given workload cluster.
+// AddHostOf installs a host from an image, powers it on, and lets its agent register. It becomes a Node of the given workload cluster.
 func (l *Lab) AddHostOf(ctx context.Context, workload *kube.Cluster, name string, os image.Image, agentConfig []byte) (*Host, error) {
 	return l.addHost(ctx, workload, host.Options{Name: name, Image: os.URI(), Config: agentConfig})
 }

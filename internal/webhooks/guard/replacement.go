@@ -53,7 +53,7 @@ func (g *Guard) prove(ctx context.Context, namespace string, after owner.Owner) 
 		return nil, err
 	}
 	prover := &inplace.Prover{Live: g.Owners.Live, Owners: g.Owners}
-	return prover.ProvePointing(ctx, namespace, template, after)
+	return prover.ProveReference(ctx, namespace, template, after)
 }
 
 // howToChange describes where to change the fields that the remedies name.

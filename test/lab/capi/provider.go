@@ -146,6 +146,3 @@ func (p *Provider) certificates(env Env) (string, error) {
 	}
 	return p.CertDir(env), authority.WriteServing(p.CertDir(env), pair)
 }
-
-// Loaded are the provider's manifests, after Prepare.
-func (p *Provider) Loaded() Manifests { return p.loaded }

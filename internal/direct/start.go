@@ -27,12 +27,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// beginAction is what is done in the events of a Machine that begins.
-const beginAction = "Upgrade"
+// startAction is what is done in the events of a Machine whose upgrade starts.
+const startAction = "Upgrade"
 
-// begin the upgrade of a machine: its ElementalMachine is given the OS, and an attempt is made. Whoever is killed between the two
-// begins it again. All is read live, because an attempt that exists goes on by itself.
-func (p *pass) begin(ctx context.Context, next *Machine, options infrav1.NodeUpgradeOption) (Result, error) {
+// startUpgrade of a machine: its ElementalMachine is given the OS, and an attempt is made. A manager that is killed between the two
+// starts it again. All is read live, because an attempt that exists continues by itself.
+func (p *pass) startUpgrade(ctx context.Context, next *Machine, options infrav1.NodeUpgradeOption) (Result, error) {
 	key := client.ObjectKeyFromObject(next.Machine)
 	chain, err := association.ChainOfMachine(ctx, p.Live, key)
 	if broken := (*association.Broken)(nil); errors.As(err, &broken) {
@@ -104,7 +104,7 @@ func (p *pass) create(ctx context.Context, upgrade attempts.Upgrade, of string) 
 	case err != nil:
 		return Result{}, fmt.Errorf("creating ElementalHostUpgrade %s: %w", upgrade.Name(), err)
 	}
-	p.Recorder.Eventf(p.of.Template, upgrade.Machine, corev1.EventTypeNormal, infrav1.EventUpgradeStarted, beginAction,
+	p.Recorder.Eventf(p.of.Template, upgrade.Machine, corev1.EventTypeNormal, infrav1.EventUpgradeStarted, startAction,
 		"Started to upgrade ElementalHost %s of %s", upgrade.Host.Name, of)
 	return Result{After: retry}, nil
 }
@@ -168,15 +168,6 @@ func (p *pass) options(ctx context.Context, of *Machine) (infrav1.NodeUpgradeOpt
 		return infrav1.NodeUpgradeOption{}, err
 	}
 	return owner.RolloutOptions(ctx, p.Client, clone, p.of.Template.Namespace, p.cluster)
-}
-
-// note on a machine which template it is brought to.
-func (p *pass) note(ctx context.Context, machine *infrav1.ElementalMachine, template, hash string) error {
-	before := machine.DeepCopy()
-	if !owner.Note(machine, template, hash) {
-		return nil
-	}
-	return p.patch(ctx, before, machine, "recording the rollout on")
 }
 
 // patch writes with the resourceVersion that was read: another replica, or Cluster API, may write at the same moment.
