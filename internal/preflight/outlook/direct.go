@@ -34,7 +34,7 @@ func (v *Viewer) OfDirect(ctx context.Context, cluster client.ObjectKey, machine
 	if err != nil {
 		return nil, err
 	}
-	seen, err := v.look(ctx, cluster, view, template, func(machine *clusterv1.Machine) bool {
+	seen, err := v.look(ctx, cluster, view, []client.Object{template}, func(machine *clusterv1.Machine) bool {
 		elemental := elementals[machine.Spec.InfrastructureRef.Name]
 		return elemental != nil && machines.Has(elemental.Name) && !osversion.Same(elemental.Spec.OSVersionManagement, wanted)
 	})

@@ -86,9 +86,9 @@ func elementalMachines(ctx context.Context, view *clusterview.View) (map[string]
 	return found, nil
 }
 
-// look at the chosen Machines of a cluster. A template, which may be nil, has waivers for all of them. It is nil where there is no such Cluster, or it is not one of ours.
+// look at the chosen Machines of a cluster, for which some objects have waivers. It is nil where there is no such Cluster, or it is not one of ours.
 func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clusterview.View,
-	template client.Object, isChosen func(*clusterv1.Machine) bool,
+	of []client.Object, isChosen func(*clusterv1.Machine) bool,
 ) (*Outlook, error) {
 	seen := &Outlook{Cluster: &clusterv1.Cluster{}}
 	elemental, err := v.observe(ctx, key, seen)
@@ -118,10 +118,7 @@ func (v *Viewer) look(ctx context.Context, key client.ObjectKey, view *clustervi
 		return nil, err
 	}
 	for _, subject := range seen.Subjects {
-		carriers := []client.Object{elemental}
-		if template != nil {
-			carriers = append(carriers, template)
-		}
+		carriers := append([]client.Object{elemental}, of...)
 		if machine := elementals[subject.Machine.Spec.InfrastructureRef.Name]; machine != nil {
 			carriers = append(carriers, machine)
 		}

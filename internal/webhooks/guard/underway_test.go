@@ -59,8 +59,12 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 	It("denies what would begin a rollout of the control plane, and says which attempt it has to wait for", func() {
 		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, asItIs)
 		Expect(change(raise)).To(beDenied("the spec cannot be changed now: ElementalHostUpgrade up upgrades the host of Machine m", "before its host is triggered its spec.cancel ends it"))
-		Expect(change(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.MachineTemplate.Spec.InfrastructureRef.Name = "other" })).NotTo(Succeed())
-		Expect(change(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.KubeadmConfigSpec.PreKubeadmCommands = []string{"true"} })).NotTo(Succeed())
+		Expect(change(func(k *controlplanev1.KubeadmControlPlane) {
+			k.Spec.MachineTemplate.Spec.InfrastructureRef.Name = "other"
+		})).NotTo(Succeed())
+		Expect(change(func(k *controlplanev1.KubeadmControlPlane) {
+			k.Spec.KubeadmConfigSpec.PreKubeadmCommands = []string{"true"}
+		})).NotTo(Succeed())
 	})
 
 	It("denies it also right after a change that it lets pass, which the control plane has not acted on yet", func() {

@@ -19,24 +19,32 @@ func Patched(events []auditv1.Event, user, resource string, from, to time.Time) 
 	found := map[string]bool{}
 	for i := range events {
 		event, at := &events[i], events[i].StageTimestamp.Time
-		if !IsWrite(*event) || !Succeeded(*event) || event.User.Username != user || at.Before(from) || at.After(to) ||
-			event.ObjectRef == nil || event.ObjectRef.Resource != resource {
+		isOfUser := event.User.Username == user && !at.Before(from) && !at.After(to)
+		if !isOfUser || !IsWrite(*event) || !Succeeded(*event) || event.ObjectRef == nil || event.ObjectRef.Resource != resource {
 			continue
 		}
-		if event.Verb != "patch" {
-			found[event.Verb] = true
-			continue
+		if err := collectWrite(event, found); err != nil {
+			return nil, err
 		}
-		if event.RequestObject == nil {
-			return nil, fmt.Errorf("the audit log has no body of a patch of %s %s", resource, event.ObjectRef.Name)
-		}
-		patch := map[string]any{}
-		if err := json.Unmarshal(event.RequestObject.Raw, &patch); err != nil {
-			return nil, fmt.Errorf("a patch of %s %s: %w", resource, event.ObjectRef.Name, err)
-		}
-		collect(patch, "", found)
 	}
 	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// collectWrite adds what a write has changed.
+func collectWrite(event *auditv1.Event, found map[string]bool) error {
+	if event.Verb != "patch" {
+		found[event.Verb] = true
+		return nil
+	}
+	if event.RequestObject == nil {
+		return fmt.Errorf("the audit log has no body of a patch of %s %s", event.ObjectRef.Resource, event.ObjectRef.Name)
+	}
+	patch := map[string]any{}
+	if err := json.Unmarshal(event.RequestObject.Raw, &patch); err != nil {
+		return fmt.Errorf("a patch of %s %s: %w", event.ObjectRef.Resource, event.ObjectRef.Name, err)
+	}
+	collect(patch, "", found)
+	return nil
 }
 
 // collect adds the leaves of a patch, without what only makes it fail at a conflict.
