@@ -43,23 +43,29 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		})
 	})
 	marked := func() OmegaMatcher { return HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation)) }
-	// attempt makes the attempt to bring the host from os:v1 to os:v2, and lets it end.
-	attempt := func(ctx SpecContext, phase infrav1.UpgradePhase, digest string, changes ...func(*infrav1.ElementalHostUpgrade)) {
+	// attemptFor makes an attempt to bring the host to an image, and lets it end.
+	attemptFor := func(ctx SpecContext, uri string, phase infrav1.UpgradePhase, digest string, changes ...func(*infrav1.ElementalHostUpgrade)) {
 		GinkgoHelper()
-		wanted := image("oci://os:v2")
+		wanted := image(uri)
 		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = wanted })
 		upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.ns, Name: rollout.UpgradeName("m1", "t1", osversion.Hash(wanted)),
 		}}
 		upgrade.Spec = infrav1.ElementalHostUpgradeSpec{
 			ClusterName: "c1", MachineName: "m1", ElementalMachineName: "m1", HostName: host.Name,
-			ImageURI: "oci://os:v2", OSVersionManagement: wanted,
+			ImageURI: uri, OSVersionManagement: wanted,
 		}
 		for _, change := range changes {
 			change(upgrade)
 		}
 		Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
 		apiserver.ChangeStatus(ctx, server.Client, upgrade, func() { upgrade.Status.Phase, upgrade.Status.Digest = phase, digest })
+	}
+
+	// attempt is one to bring the host from os:v1 to os:v2.
+	attempt := func(ctx SpecContext, phase infrav1.UpgradePhase, digest string, changes ...func(*infrav1.ElementalHostUpgrade)) {
+		GinkgoHelper()
+		attemptFor(ctx, "oci://os:v2", phase, digest, changes...)
 	}
 
 	// beforeMove is how an attempt ended before it was moved to this management cluster, which has not looked at it yet.
@@ -152,9 +158,11 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			neverBegun(ctx)
 			noted(ctx, "gone", osversion.Hash(image("oci://os:v2")))
 		}),
-		Entry("driver Direct has brought it to the template that it was made from, and its host fell back", func(ctx SpecContext) {
+		Entry("this provider has brought it to an image of which the host had fallen back before, and which it has left again weeks later", func(ctx SpecContext) {
+			Eventually(server.Stored(ctx, machine)).Should(HaveField("Annotations", HaveKey(infrav1.OSReachedAnnotation)))
 			noted(ctx, "t1", osversion.Hash(image("oci://os:v1")))
-			attempt(ctx, infrav1.UpgradeRolledBack, "sha256:2")
+			attemptFor(ctx, "oci://os:v1", infrav1.UpgradeRolledBack, "sha256:1")
+			apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.OS.ImageURI, host.Status.OS.Digest = "oci://os:v0", "sha256:0" })
 		}),
 		Entry("a person changed the machine by hand", func(ctx SpecContext) {
 			apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") })
