@@ -19,10 +19,13 @@ func (p *pass) record(ctx context.Context) error {
 	for i := range p.machines {
 		machine := p.machines[i].Elemental
 		template, hash := p.of.Template.Name, p.hash
-		switch {
-		case !owner.IsNoted(machine), p.isRotated(machine), !owner.IsNoteKnown(machine) && p.isAtRest(&p.machines[i]):
-		default:
-			template, hash = owner.NotedTemplate(machine), owner.NotedOS(machine)
+		if owner.IsNoted(machine) && !p.isRotated(machine) {
+			if owner.IsNoteKnown(machine) {
+				continue
+			}
+			if !p.isAtRest(&p.machines[i]) {
+				template, hash = owner.NotedTemplate(machine), owner.NotedOS(machine)
+			}
 		}
 		if err := p.note(ctx, machine, template, hash); err != nil {
 			return err
