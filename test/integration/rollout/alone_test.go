@@ -68,8 +68,8 @@ var _ = Describe("A pool with a surge that this provider upgrades alone", Ordere
 		cluster.Lab.Provider.Process.Kill()
 
 		By("with no manager, what starts no rollout can be changed, and what does cannot")
-		Expect(patchDeployment(ctx, cluster, `{"spec":{"template":{"metadata":{"annotations":{"example.com/team":"edge"}}}}}`)).To(Succeed())
-		Expect(patchDeployment(ctx, cluster, otherVersion)).To(MatchError(ContainSubstring("failed calling webhook")))
+		Expect(patchDeployment(ctx, cluster, scenario.Deployment, `{"spec":{"template":{"metadata":{"annotations":{"example.com/team":"edge"}}}}}`)).To(Succeed())
+		Expect(patchDeployment(ctx, cluster, scenario.Deployment, otherVersion)).To(MatchError(ContainSubstring("failed calling webhook")))
 		Expect(cluster.Lab.Provider.Process.Restart()).To(Succeed())
 		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
 		expectKept(ctx, cluster, before)
@@ -110,7 +110,7 @@ var _ = Describe("A pool with a surge that this provider upgrades alone", Ordere
 		goOn := stopOne(ctx, wanted)
 
 		By("another version of Kubernetes, which is refused")
-		Expect(patchDeployment(ctx, cluster, otherVersion)).To(MatchError(And(ContainSubstring("cannot be changed now: ElementalHostUpgrade "), ContainSubstring("a rollout would replace Machines meanwhile"))))
+		Expect(patchDeployment(ctx, cluster, scenario.Deployment, otherVersion)).To(MatchError(And(ContainSubstring("cannot be changed now: ElementalHostUpgrade "), ContainSubstring("a rollout would replace Machines meanwhile"))))
 
 		By("one more replica")
 		scale(ctx, 3)
@@ -143,17 +143,15 @@ var _ = Describe("A pool with a surge that this provider upgrades alone", Ordere
 // otherVersion is a patch of a MachineDeployment that has Cluster API replace its Machines.
 const otherVersion = `{"spec":{"template":{"spec":{"version":"v1.99.0"}}}}`
 
-// patchDeployment patches the workers' MachineDeployment.
-func patchDeployment(ctx context.Context, cluster *scenario.Cluster, patch string) error {
-	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "machinedeployment", scenario.Deployment, "--type", "merge", "--patch", patch)
+// patchDeployment patches a MachineDeployment, as kubectl does.
+func patchDeployment(ctx context.Context, cluster *scenario.Cluster, deployment, patch string) error {
+	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "machinedeployment", deployment, "--type", "merge", "--patch", patch)
 	return err
 }
 
-// pointTo has a MachineDeployment refer to a template, as kubectl does.
+// pointTo has a MachineDeployment refer to a template.
 func pointTo(ctx context.Context, cluster *scenario.Cluster, deployment, template string) error {
-	_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "machinedeployment", deployment, "--type", "merge",
-		"--patch", `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"`+template+`"}}}}}`)
-	return err
+	return patchDeployment(ctx, cluster, deployment, `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"`+template+`"}}}}}`)
 }
 
 func deployment(ctx context.Context, cluster *scenario.Cluster) *clusterv1.MachineDeployment {

@@ -48,6 +48,9 @@ func Read(file string) ([]auditv1.Event, error) {
 	return events, nil
 }
 
+// Owners are the resources of what owns Machines in the lab.
+var Owners = []string{"machinedeployments", "machinesets", "kubeadmcontrolplanes"}
+
 // Succeeded reports whether a request was carried out.
 func Succeeded(event auditv1.Event) bool {
 	const firstRedirect = 300

@@ -88,12 +88,11 @@ func KeepsMachines(started *lab.Lab) {
 // ExpectOwnersLeftAlone asserts that our manager of a lab has written to no owner of Machines, and that Cluster API has updated no Machine.
 func ExpectOwnersLeftAlone(started *lab.Lab) {
 	GinkgoHelper()
-	owners := []string{"machinedeployments", "machinesets", "kubeadmcontrolplanes"}
 	for _, event := range Audit(started.Management) {
 		if event.ObjectRef == nil || !audit.IsWrite(event) || !audit.Succeeded(event) {
 			continue
 		}
-		isOwner := slices.Contains(owners, event.ObjectRef.Resource) && event.ObjectRef.Subresource == ""
+		isOwner := slices.Contains(audit.Owners, event.ObjectRef.Resource)
 		Expect(isOwner && event.User.Username == lab.ManagerUser).To(BeFalse(), "%s %s/%s", event.Verb, event.ObjectRef.Resource, event.ObjectRef.Name)
 		if event.RequestObject != nil {
 			Expect(string(event.RequestObject.Raw)).NotTo(ContainSubstring(clusterv1.UpdateInProgressAnnotation), "%s of %s", event.ObjectRef.Name, event.User.Username)

@@ -49,7 +49,7 @@ func (s *story) sumUpWrites(events []auditv1.Event) error {
 	}
 	owners := 0
 	writes := audit.Writes(events, lab.ManagerUser, s.patched.From, until)
-	for _, resource := range []string{"machinedeployments", "machinesets", "kubeadmcontrolplanes"} {
+	for _, resource := range audit.Owners {
 		owners += writes[resource]
 	}
 	s.say("writes to MachineDeployments, MachineSets and control planes for a patched template: %d", owners)
