@@ -66,7 +66,7 @@ type Reconciler struct {
 	APIReader client.Reader
 	// Workload opens workload clusters.
 	Workload workload.Connector
-	// Drains has the metadata of Rancher's plan secrets. It is needed for attempts of driver RancherDrain only.
+	// Drains has the metadata of Rancher's plan secrets. It is needed only for attempts on Machines whose Nodes Rancher drains.
 	Drains cache.Cache
 	// Clusters tells of workload clusters that were connected, or were lost. Without it the attempts whose cluster is not
 	// connected, as none is when the manager starts, look again after a while. Default: nobody tells.

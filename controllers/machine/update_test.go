@@ -88,7 +88,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.UpgradeInProgressReason))
 	}
 
-	// noted is what driver Direct has noted on the machine.
+	// noted is what the rollout of a patched template has noted on the machine.
 	noted := func(ctx SpecContext, template, os string) {
 		GinkgoHelper()
 		apiserver.Change(ctx, server.Client, machine, func() {
@@ -112,7 +112,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			Expect(annotate(ctx, machine, clusterv1.UpdateInProgressAnnotation)).To(Succeed())
 		}),
 		Entry("after it and all other marks were lost before an attempt was made", func(ctx SpecContext) { neverBegun(ctx) }),
-		Entry("the same, although driver Direct had brought it to the template before", func(ctx SpecContext) {
+		Entry("the same, although a patch had brought it to the template before", func(ctx SpecContext) {
 			noted(ctx, "t1", osversion.Hash(image("oci://os:v1")))
 			neverBegun(ctx)
 		}),
@@ -154,7 +154,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			Consistently(server.Stored(ctx, owner)).ShouldNot(marked())
 		},
 		Entry("there is no attempt", func(SpecContext) {}),
-		Entry("driver Direct is bringing it to what it specifies", func(ctx SpecContext) {
+		Entry("a patch is bringing it to what it specifies", func(ctx SpecContext) {
 			neverBegun(ctx)
 			noted(ctx, "gone", osversion.Hash(image("oci://os:v2")))
 		}),

@@ -21,7 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
-var _ = Describe("Driver Direct", func() {
+var _ = Describe("A patched template, of Machines without an owner and of control planes", func() {
 	var w *world
 	BeforeEach(func() {
 		w = newWorld()

@@ -50,7 +50,7 @@ func (w *world) noted(name string) []string {
 // hashOf the OS with an image, as it is noted.
 func hashOf(image string) string { return osversion.Stored(osversion.Hash(ownertest.OS(image))) }
 
-var _ = Describe("Driver Direct, for a MachineDeployment", func() {
+var _ = Describe("A patched template, of a MachineDeployment", func() {
 	var w *world
 	BeforeEach(func() {
 		w = newWorld()
@@ -267,7 +267,7 @@ var _ = Describe("Driver Direct, for a MachineDeployment", func() {
 	})
 })
 
-var _ = It("Driver Direct upgrades the Machines of a MachineSet without a MachineDeployment by default", func() {
+var _ = It("A patched template upgrades the Machines of a MachineSet without a MachineDeployment", func() {
 	w := newWorld()
 	Expect(c.Delete(ctx, w.md)).To(Succeed())
 	w.set.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "own", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}
@@ -281,7 +281,7 @@ var _ = It("Driver Direct upgrades the Machines of a MachineSet without a Machin
 	Expect(w.set.Spec.Template.Spec.InfrastructureRef.Name).To(Equal("t"))
 })
 
-var _ = Describe("Driver Direct, for Machines of several owners", func() {
+var _ = Describe("A patched template, of Machines of several owners", func() {
 	var w *world
 	BeforeEach(func() {
 		w = newWorld()

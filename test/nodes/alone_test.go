@@ -26,7 +26,7 @@ var _ = Describe("A control plane of one real node", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) { plane = newAlone(ctx) })
 
-	It("is upgraded by driver Direct, and comes back with its data", func(ctx SpecContext) {
+	It("is upgraded by a patched template, and comes back with its data", func(ctx SpecContext) {
 		kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kept"}}
 		Expect(plane.kube.Create(ctx, kept)).To(Succeed())
 		good := setup.Push(ctx, "cp-v2", nil)

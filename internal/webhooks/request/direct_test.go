@@ -53,7 +53,7 @@ func (w *world) setOption(ctx context.Context, change func(*infrav1.NodeUpgradeO
 	Expect(live.Update(ctx, elemental)).To(Succeed())
 }
 
-// beginDirect has driver Direct bring a Machine to the content of a clone.
+// beginDirect notes on a Machine that a patch brings it to the content of a clone.
 func (w *world) beginDirect(ctx context.Context, name string) {
 	GinkgoHelper()
 	clone := &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(template + "-clone")}
@@ -79,7 +79,7 @@ func (w *world) addFormer(ctx context.Context, host string, took time.Duration) 
 	Expect(live.Status().Update(ctx, former)).To(Succeed())
 }
 
-var _ = Describe("A request of an upgrade by driver Direct", func() {
+var _ = Describe("A request of an upgrade by a patched template", func() {
 	const of = "controlplane.cluster.x-k8s.io"
 
 	DescribeTable("is rejected with what is in the way of its Machines, in the same words", func(ctx SpecContext, controller *metav1.OwnerReference) {

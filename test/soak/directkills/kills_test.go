@@ -46,7 +46,7 @@ var lastOf = map[string]string{
 	"Settle":        onlyWaits,
 }
 
-var _ = Describe("The kill table of driver Direct", Ordered, func() {
+var _ = Describe("The kill table of a patched template", Ordered, func() {
 	AfterAll(func() { AddReportEntry("kill table", table.String()) })
 
 	It("has an edge for each write of an undisturbed rollout", func(ctx SpecContext) {
