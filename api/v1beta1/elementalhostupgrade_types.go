@@ -10,7 +10,7 @@ type UpgradeDriver string
 
 // Upgrade drivers.
 const (
-	// DriverClusterAPI: Cluster API updates the Machine in place, because its owner refers to another template or wants another version of Kubernetes.
+	// DriverClusterAPI: Cluster API updates the Machine in place, because its owner refers to another template.
 	DriverClusterAPI UpgradeDriver = "ClusterAPI"
 	// DriverDirect: the ElementalMachineTemplate of the Machine was patched. The owner of the Machine and its reference stay as they are.
 	DriverDirect UpgradeDriver = "Direct"
@@ -25,7 +25,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.machineName == oldSelf.machineName && self.elementalMachineName == oldSelf.elementalMachineName && self.hostName == oldSelf.hostName && self.imageURI == oldSelf.imageURI",message="the attempt's machine, host and image are immutable: delete the ElementalHostUpgrade to try again"
 // +kubebuilder:validation:XValidation:rule="has(self.templateName) == has(oldSelf.templateName) && (!has(self.templateName) || self.templateName == oldSelf.templateName) && has(self.osVersionHash) == has(oldSelf.osVersionHash) && (!has(self.osVersionHash) || self.osVersionHash == oldSelf.osVersionHash)",message="the attempt's template is immutable: patch the template itself, which starts a new attempt"
 // +kubebuilder:validation:XValidation:rule="has(self.options) == has(oldSelf.options) && (!has(self.options) || self.options == oldSelf.options)",message="the attempt's options are immutable: change the Cluster's, which hold for the next rollout"
-// +kubebuilder:validation:XValidation:rule="self.driver == oldSelf.driver",message="the attempt's driver is immutable: it follows from the owner of the Machine"
+// +kubebuilder:validation:XValidation:rule="self.driver == oldSelf.driver",message="the attempt's driver is immutable: it records what started the attempt"
 type ElementalHostUpgradeSpec struct {
 	// clusterName is the Cluster of the machine.
 	// +kubebuilder:validation:MinLength=1
@@ -310,7 +310,7 @@ type VirtualMachineStatus struct {
 // +kubebuilder:printcolumn:name="Step",type="string",JSONPath=".status.step",description="Current step"
 // +kubebuilder:printcolumn:name="Progress",type="string",JSONPath=".status.progress",description="Position of the step, and progress of the host in it"
 // +kubebuilder:printcolumn:name="Held",type="string",JSONPath=".status.holds[0].reason",description="Why the attempt does not continue"
-// +kubebuilder:printcolumn:name="From",type="string",JSONPath=".status.from.version",description="OS before",priority=1
+// +kubebuilder:printcolumn:name="From",type="string",JSONPath=".status.from.imageURI",description="OS image before",priority=1
 // +kubebuilder:printcolumn:name="To",type="string",JSONPath=".spec.imageURI",description="OS image that is upgraded to",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.message",description="What the attempt waits for, or how it ended"

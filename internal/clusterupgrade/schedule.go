@@ -55,11 +55,11 @@ func (p *Plan) noWindowFits(now time.Time) bool {
 
 func written(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// heldOver says what it means for a control plane that one of its Machines waits.
+// heldOver says what it means for a control plane that one of its Machines waits which Cluster API is updating.
 // Source: KubeadmControlPlane of Cluster API 1.14.
 func (p *Plan) heldOver() string {
 	for _, member := range p.Members() {
-		if PoolOf(member.Machine) == ControlPlanePool && member.State == Waiting && member.Attempt != nil {
+		if PoolOf(member.Machine) == ControlPlanePool && member.State == Waiting && member.Attempt != nil && member.Attempt.Spec.Driver == infrav1.DriverClusterAPI {
 			return fmt.Sprintf(". Machine %s of the control plane is held over until then, and its control plane neither scales nor is rolled out meanwhile",
 				member.Machine.Name)
 		}

@@ -67,16 +67,15 @@ func (p *pass) waitsFor(ctx context.Context, reader client.Reader, machine *clus
 	if why := inTheWay(machine); why != "" {
 		return why, nil
 	}
-	_, md, err := owner.PoolOf(ctx, reader, machine)
+	controllers, err := owner.ControllersOf(ctx, reader, machine)
 	if err != nil {
 		return "", err
 	}
-	if md != nil && (ptr.Deref(md.Spec.Paused, false) || annotations.HasPaused(md)) {
-		return fmt.Sprintf("MachineDeployment %s is paused: unset its spec.paused, or remove its annotation %s", md.Name, clusterv1.PausedAnnotation), nil
+	if why := controllers.Paused(); why != "" {
+		return why, nil
 	}
-	until := p.Clock.Now().Add(options.WithDefaults().Timeouts.Disruption())
-	if why, err := owner.RollsOut(ctx, reader, machine, until); err != nil || why != "" {
-		return why, err
+	if why := controllers.RollsOut(machine, p.Clock.Now().Add(options.WithDefaults().Timeouts.Disruption())); why != "" {
+		return why, nil
 	}
 	want, found, err := owner.WantsLatestOS(ctx, reader, machine)
 	if err != nil || !found || osversion.Hash(want.OSVersionManagement) == p.hash {

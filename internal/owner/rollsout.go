@@ -9,71 +9,38 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machinedeployment/mdutil"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 )
-
-// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=*,verbs=get
 
 // RollsOut says, from a live read, that the owner of a Machine rolls out a change of its own, is about to, or will until a moment, for which it may
 // replace the Machine; empty if it does not, or the Machine has no such owner.
 func RollsOut(ctx context.Context, live client.Reader, machine *clusterv1.Machine, until time.Time) (string, error) {
-	controller := metav1.GetControllerOf(machine)
-	switch {
-	case controller == nil:
-		return replacesMachine(machine), nil
-	case IsOfMachineSet(machine):
-		set, md, err := PoolOf(ctx, live, machine)
-		if err != nil || md == nil {
-			return "", err
-		}
-		return poolRollsOut(set, md, until), nil
+	of, err := ControllersOf(ctx, live, machine)
+	if err != nil {
+		return "", err
 	}
-	version, err := schema.ParseGroupVersion(controller.APIVersion)
-	if err != nil || version.Group != controlplanev1.GroupVersion.Group {
-		return replacesMachine(machine), nil
-	}
-	of := &unstructured.Unstructured{}
-	of.SetGroupVersionKind(version.WithKind(controller.Kind))
-	switch err := live.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: controller.Name}, of); {
-	case existing.IsAbsent(err):
-		return replacesMachine(machine), nil
-	case err != nil:
-		return "", fmt.Errorf("reading %s %s: %w", controller.Kind, controller.Name, err)
-	}
-	if observed, known, _ := unstructured.NestedInt64(of.Object, "status", "observedGeneration"); known && observed != of.GetGeneration() {
-		return of.GetKind() + " " + of.GetName() + " was changed and has not been acted on yet", nil
-	}
-	return ControlPlaneRollsOut(of, machine, until), nil
+	return of.RollsOut(machine, until), nil
 }
 
-// PoolOf is the MachineSet that controls a Machine, and the MachineDeployment that controls that. Both are nil if one is missing: a MachineSet of its own
-// rolls out nothing.
-func PoolOf(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*clusterv1.MachineSet, *clusterv1.MachineDeployment, error) {
-	if !IsOfMachineSet(machine) {
-		return nil, nil, nil
+// RollsOut says the same by what controls a Machine. A MachineSet of its own rolls out nothing.
+func (c Controllers) RollsOut(machine *clusterv1.Machine, until time.Time) string {
+	switch {
+	case c.Deployment != nil:
+		return poolRollsOut(c.MachineSet, c.Deployment, until)
+	case IsOfMachineSet(machine):
+		return ""
+	case c.ControlPlane == nil:
+		return replacesMachine(machine)
 	}
-	set, err := existing.Get(ctx, reader, &clusterv1.MachineSet{}, machine.Namespace, metav1.GetControllerOf(machine).Name)
-	if err != nil || set == nil {
-		return nil, nil, err
+	of := c.ControlPlane
+	if observed, known, _ := unstructured.NestedInt64(of.Object, "status", "observedGeneration"); known && observed != of.GetGeneration() {
+		return of.GetKind() + " " + of.GetName() + " was changed and has not been acted on yet"
 	}
-	controller := metav1.GetControllerOf(set)
-	if controller == nil || controller.Kind != MachineDeploymentKind {
-		return nil, nil, nil
-	}
-	md, err := existing.Get(ctx, reader, &clusterv1.MachineDeployment{}, machine.Namespace, controller.Name)
-	if err != nil || md == nil {
-		return nil, nil, err
-	}
-	return set, md, nil
+	return ControlPlaneRollsOut(of, machine, until)
 }
 
 // poolRollsOut says the same of a MachineDeployment and the MachineSet of a Machine. The Machine's condition UpToDate does not tell: Cluster API 1.14

@@ -70,7 +70,7 @@ func (g *Guard) checkMachineDeploymentUnderWay(ctx context.Context, before, afte
 	case err != nil:
 		return fmt.Errorf("checking whether a host of %s is being upgraded: %w", owner.Describe(of), err)
 	case attempt != nil:
-		return deniedBecause(of, "spec.rollout.after, the strategy OnDelete and, of spec.template.spec, version, bootstrap, infrastructureRef and failureDomain cannot be changed now: "+
+		return deniedBecause(of, "spec.rollout.after, the end of strategy OnDelete and, of spec.template.spec, version, bootstrap, infrastructureRef and failureDomain cannot be changed now: "+
 			replacesMeanwhile(attempt))
 	}
 	return nil

@@ -152,7 +152,7 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 
 		DescribeTable("denies what would have its Machines replaced", func(edit func(*clusterv1.MachineDeployment)) {
 			ofWorker(infrav1.DriverDirect)
-			Expect(changeOf(edit)).To(beDenied("spec.rollout.after, the strategy OnDelete and, of spec.template.spec, version", "ElementalHostUpgrade up upgrades the host of Machine m"))
+			Expect(changeOf(edit)).To(beDenied("spec.rollout.after, the end of strategy OnDelete and, of spec.template.spec, version", "ElementalHostUpgrade up upgrades the host of Machine m"))
 		},
 			Entry("another version", func(m *clusterv1.MachineDeployment) { m.Spec.Template.Spec.Version = "v1.36.4" }),
 			Entry("another bootstrap configuration", func(m *clusterv1.MachineDeployment) {
@@ -191,7 +191,7 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 				Expect(changeOf(edit)).To(Succeed())
 				Expect(c.Get(ctx, client.ObjectKeyFromObject(md), md)).To(Succeed())
 			}
-			Expect(changeOf(strategy(clusterv1.RollingUpdateMachineDeploymentStrategyType))).To(beDenied("the strategy OnDelete"))
+			Expect(changeOf(strategy(clusterv1.RollingUpdateMachineDeploymentStrategyType))).To(beDenied("the end of strategy OnDelete"))
 		})
 
 		It("lets everything pass while Cluster API updates the Machine, or for another MachineDeployment", func() {
