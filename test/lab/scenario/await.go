@@ -137,7 +137,7 @@ func (c *Cluster) inWork(ctx context.Context, machines []clusterv1.Machine) (str
 	return "", err
 }
 
-// AwaitPool waits until every host of a pool runs the image and no Machine of it is being updated.
+// AwaitPool waits until every host of a pool runs the image, its attempt has ended, and no Machine of it is being updated.
 func (c *Cluster) AwaitPool(ctx context.Context, pool string, os image.Image) error {
 	return Await(ctx, "pool "+pool+" to run "+os.Ref, func(ctx context.Context) (string, error) {
 		machines, err := c.PoolMachines(ctx, pool)
@@ -162,6 +162,15 @@ func (c *Cluster) missingOn(ctx context.Context, machine *clusterv1.Machine, os 
 	for i := range hosts {
 		if hosts[i].Name == machine.Status.NodeRef.Name && hosts[i].Status.OS.Digest != os.PlatformDigest {
 			return "ElementalHost " + hosts[i].Name + " runs " + hosts[i].Status.OS.ImageURI, nil
+		}
+	}
+	attempts, err := c.Attempts(ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range attempts {
+		if of := &attempts[i]; of.Spec.MachineName == machine.Name && of.Spec.ImageURI == os.URI() && !of.PhaseNow().IsEnd() {
+			return "ElementalHostUpgrade " + of.Name + " is at " + of.Status.Position(), nil
 		}
 	}
 	return unless(machine.Status.Phase == "Running" && !isUpdating(machine), "Machine %s is %s", machine.Name, machine.Status.Phase), nil

@@ -111,8 +111,8 @@ type Cluster struct {
 	Told func(command string)
 	// rotations counts the templates that Rotate has made, for their names.
 	rotations int
-	// rotated is the last of them, which the workers' MachineDeployment refers to; empty before the first.
-	rotated string
+	// rotated are the last of them by pool, which the MachineDeployments refer to.
+	rotated map[string]string
 }
 
 // New completes the options. It creates nothing.

@@ -34,8 +34,13 @@ func (c *Cluster) CopyTemplate(ctx context.Context, name string) error {
 // Rotate has the workers' MachineDeployment refer to a copy of the template with another image, under a name that was not used before, as soon as the
 // guard admits that. Cluster API updates the Machines then.
 func (c *Cluster) Rotate(ctx context.Context, os image.Image) error {
+	return c.RotatePool(ctx, Deployment, os)
+}
+
+// RotatePool does the same for the MachineDeployment of a pool.
+func (c *Cluster) RotatePool(ctx context.Context, pool string, os image.Image) error {
 	c.rotations++
-	name := fmt.Sprintf("%s-r%d", Template, c.rotations)
+	name := fmt.Sprintf("%s-r%d", pool, c.rotations)
 	if err := c.CopyTemplate(ctx, name); err != nil {
 		return err
 	}
@@ -44,10 +49,13 @@ func (c *Cluster) Rotate(ctx context.Context, os image.Image) error {
 	}
 	return Await(ctx, "the reference to "+name, func(ctx context.Context) (string, error) {
 		patch := `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"` + name + `"}}}}}`
-		if err := c.patch(ctx, "machinedeployment", Deployment, patch); err != nil {
+		if err := c.patch(ctx, "machinedeployment", pool, patch); err != nil {
 			return err.Error(), nil
 		}
-		c.rotated = name
+		if c.rotated == nil {
+			c.rotated = map[string]string{}
+		}
+		c.rotated[pool] = name
 		return "", nil
 	})
 }

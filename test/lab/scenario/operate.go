@@ -43,8 +43,11 @@ func readable(args []string) []string {
 // PatchImage patches the OS image of the workers' template, which is all that an operator does for an
 // upgrade.
 func (c *Cluster) PatchImage(ctx context.Context, os image.Image) error {
-	return c.PatchPool(ctx, cmp.Or(c.rotated, Template), os)
+	return c.PatchPool(ctx, c.TemplateOf(Deployment), os)
 }
+
+// TemplateOf is the name of the template that the MachineDeployment of a pool refers to.
+func (c *Cluster) TemplateOf(pool string) string { return cmp.Or(c.rotated[pool], pool) }
 
 // PatchPool patches the OS image of a pool's template.
 func (c *Cluster) PatchPool(ctx context.Context, pool string, os image.Image) error {

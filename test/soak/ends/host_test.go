@@ -26,10 +26,11 @@ func freeStatePartition(u *upgrade) {
 	Expect(u.host.Disk().SetStateBytes(disk.DefaultStateBytes)).To(Succeed())
 }
 
-// failChecks adds a user's check to the host that no OS passes.
+// failChecks adds a user's check to the host that passes once, before the image is written, and in no boot after that.
 func failChecks(u *upgrade) {
 	GinkgoHelper()
-	const script = "#!/bin/sh\necho the array is degraded >&2\nexit 1\n"
+	passed := checkOf(u) + ".passed"
+	script := "#!/bin/sh\nif [ ! -e " + passed + " ]; then touch " + passed + "; exit 0; fi\necho the array is degraded >&2\nexit 1\n"
 	Expect(os.MkdirAll(filepath.Dir(checkOf(u)), 0o755)).To(Succeed())
 	Expect(os.WriteFile(checkOf(u), []byte(script), 0o755)).To(Succeed())
 	DeferCleanup(passChecks, u)
@@ -38,6 +39,7 @@ func failChecks(u *upgrade) {
 func passChecks(u *upgrade) {
 	GinkgoHelper()
 	Expect(os.RemoveAll(checkOf(u))).To(Succeed())
+	Expect(os.RemoveAll(checkOf(u) + ".passed")).To(Succeed())
 }
 
 func checkOf(u *upgrade) string { return filepath.Join(u.host.Path(assess.RequiredDir), "10-storage") }

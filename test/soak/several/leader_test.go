@@ -120,7 +120,11 @@ var _ = Describe("A leader change in the middle of a rollout", func() {
 	})
 
 	It("does not affect what every replica serves", func(ctx SpecContext) {
-		upgrade(ctx, east)
+		allow(ctx, cluster, 1)
+		r = begin(ctx, cluster, map[string]image.Image{})
+		rotated := suite.Push(ctx, cluster, image.OS{UpgradeSeconds: writing})
+		Expect(cluster.RotatePool(ctx, east, rotated)).To(Succeed())
+		r.desired[east] = rotated
 		leader := r.awaitLeader(ctx, interruption{1, admitted})
 		theLab.Exclude(leader)
 		DeferCleanup(theLab.Include, leader)

@@ -26,7 +26,7 @@ var _ = DescribeTable("A node that has rolled back does not block nodes that wan
 
 		r.patch(ctx, map[string]image.Image{west: bad})
 		Eventually(says, patience, look).WithContext(ctx).WithArguments(west, bad).Should(ContainElement(And(
-			ContainSubstring("is quarantined because ElementalHost "+attempt.Spec.HostName+" rolled back from it"),
+			ContainSubstring("is quarantined because it failed on ElementalHost "+attempt.Spec.HostName),
 			ContainSubstring("patch the template to a good image"))), "who wants the same image is told")
 
 		r.patch(ctx, map[string]image.Image{west: good})

@@ -48,7 +48,7 @@ func begin(ctx context.Context, of *scenario.Cluster, desired map[string]image.I
 func (r *rollout) patch(ctx context.Context, desired map[string]image.Image) {
 	GinkgoHelper()
 	for pool, os := range desired {
-		Expect(r.of.PatchPool(ctx, pool, os)).To(Succeed())
+		Expect(r.of.PatchPool(ctx, r.of.TemplateOf(pool), os)).To(Succeed())
 		r.desired[pool] = os
 	}
 }
