@@ -48,7 +48,7 @@ var _ = Describe("UpdateMachine", func() {
 			return &infrav1.ElementalHostUpgrade{
 				ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: map[string]string{infrav1.MachineNameLabel: "m"}},
 				Spec: infrav1.ElementalHostUpgradeSpec{ClusterName: "c", MachineName: "m", ElementalMachineName: "m", HostName: "h", ImageURI: oldImage,
-					OSVersionHash: osversion.Hash(w.elemental.Spec.OSVersionManagement), OSVersionManagement: ownertest.OS(oldImage)},
+					OSVersionManagement: ownertest.OS(oldImage)},
 				Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeSucceeded, Digest: "sha256:2"},
 			}
 		}

@@ -171,7 +171,6 @@ var _ = Describe("UpdateMachine", func() {
 		Expect(attempt.Spec).To(And(
 			HaveField("ClusterName", "c"), HaveField("MachineName", "m"), HaveField("ElementalMachineName", "m"),
 			HaveField("HostName", "h"), HaveField("TemplateName", "new"), HaveField("ImageURI", newImage),
-			HaveField("OSVersionHash", osversion.Hash(ownertest.OS(newImage))),
 			HaveField("Options.MaxConcurrent", int32(7)),
 		))
 		Expect(osversion.Same(attempt.Spec.OSVersionManagement, ownertest.OS(newImage))).To(BeTrue())

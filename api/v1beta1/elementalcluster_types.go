@@ -52,14 +52,14 @@ type QuarantinedImage struct {
 	// +kubebuilder:validation:MinLength=8
 	// +kubebuilder:validation:MaxLength=160
 	Digest string `json:"digest"`
-	// host is the name of the ElementalHost that rolled back. If several did, it is the first.
+	// host is the name of the ElementalHost that rolled back from the image, or was lost with it. If several were, it is the first.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Host string `json:"host,omitempty"`
-	// since is when the rollback was recorded.
+	// since is when that was recorded.
 	// +optional
 	Since metav1.Time `json:"since,omitempty,omitzero"`
-	// reason that the host gave for the rollback.
+	// reason that the host gave for the rollback, or why the image is suspected.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Reason string `json:"reason,omitempty"`

@@ -220,10 +220,10 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	return r.takeSlot(ctx, a)
 }
 
-// takeSlot reads what the holds are decided on past all caches, and writes the slot where there are none. What is read last is expensive: the checks
-// look at the whole workload cluster.
+// takeSlot reads what the holds are decided on past all caches, and writes the slot where there are none. The checks look at the whole workload cluster,
+// which is expensive: they come late, and the owner is read again after them.
 func (r *Reconciler) takeSlot(ctx context.Context, a *admission) (sequence.Result, error) {
-	for _, read := range []func(context.Context, *admission) error{r.readOwner, r.readSlots, r.readOrder, r.readChecks, r.readGates, r.readWanted} {
+	for _, read := range []func(context.Context, *admission) error{r.readOwner, r.readSlots, r.readOrder, r.readChecks, r.readGates, r.readOwner, r.readWanted} {
 		if err := read(ctx, a); err != nil {
 			return sequence.Result{}, err
 		}

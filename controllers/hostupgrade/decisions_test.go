@@ -31,14 +31,13 @@ func typical(changes ...func(*observation)) *observation {
 	upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "12345678-90"}}
 	upgrade.Spec = infrav1.ElementalHostUpgradeSpec{HostName: "h", MachineName: "m", ElementalMachineName: "em", ClusterName: "c",
 		ImageURI: "oci://new", OSVersionManagement: imageOnly("oci://new")}
-	upgrade.Spec.OSVersionHash = osversion.Hash(upgrade.Spec.OSVersionManagement)
 	o := &observation{
 		now: noon, upgrade: upgrade, attempt: attemptOf(upgrade), options: infrav1.NodeUpgradeOption{}.WithDefaults(),
 		cluster:          &clusterv1.Cluster{},
 		elementalCluster: &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Name: "ec"}},
 		machine:          &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: clusterv1.MachineSpec{Version: "v1.36.3"}},
 		host:             &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Name: "h"}},
-		wanted:           &WantedOS{TemplateName: "t", OSVersionHash: upgrade.Spec.OSVersionHash},
+		wanted:           &WantedOS{TemplateName: "t", OSVersionHash: osversion.Hash(upgrade.Spec.OSVersionManagement)},
 		node:             &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 	}
 	o.host.Spec.MachineRef = &corev1.ObjectReference{Name: "em"}
@@ -114,7 +113,13 @@ func requested(hash string) func(*observation) {
 	return func(o *observation) { o.requested = new(cmp.Or(hash, o.hash())) }
 }
 
-func cancelled(o *observation) { o.upgrade.Spec.Cancel = true }
+func cancelled(o *observation)  { o.upgrade.Spec.Cancel = true }
+func byTemplate(o *observation) { o.upgrade.Spec.Driver = infrav1.DriverDirect }
+
+func updating(o *observation) {
+	o.machine.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""}
+}
+
 func otherHash(o *observation) { o.wanted.OSVersionHash = "other" }
 
 // otherImage is what somebody makes up: it declares what the owner wants and offers something else.
@@ -148,18 +153,20 @@ var _ = DescribeTable("interrupted", func(expected infrav1.UpgradePhase, changes
 		reported(infrav1.HostUpgradeAssessing), assessedForTooLong, cancelled),
 	Entry("superseded", infrav1.UpgradeSuperseded, otherHash),
 	Entry("superseded before anything was done for what Cluster API has requested", infrav1.UpgradeSuperseded, otherHash, requested("")),
+	Entry("on a Machine that Cluster API has begun to update since", infrav1.UpgradeSuperseded, byTemplate, updating),
+	Entry("on a Machine that Cluster API has begun to update since, too late", infrav1.UpgradePhase(""), byTemplate, updating, labelled),
+	Entry("on a Machine that Cluster API updates by this attempt", infrav1.UpgradePhase(""), updating,
+		func(o *observation) { o.upgrade.Spec.Driver = infrav1.DriverClusterAPI }),
 	Entry("what nobody wants", infrav1.UpgradeFailed, otherHash, requested("else")),
 	Entry("what nobody wants any more, too late", infrav1.UpgradeSuperseded, otherHash, requested("else"), labelled),
 	Entry("what only its owner wants by now", infrav1.UpgradePhase(""), requested("else")),
 	Entry("superseded too late", infrav1.UpgradePhase(""), reported(infrav1.HostUpgradeRebooting), otherHash),
-	Entry("another image under the hash of what is wanted", infrav1.UpgradeSuperseded, otherImage),
-	Entry("another image under the hash and the image of what is wanted, too late", infrav1.UpgradePhase(""),
+	Entry("another image than what is wanted, undeclared", infrav1.UpgradeSuperseded, otherImage),
+	Entry("another image than what is wanted, undeclared, too late", infrav1.UpgradePhase(""),
 		reported(infrav1.HostUpgradeRebooting), otherImage),
-	Entry("what is wanted under another hash", infrav1.UpgradeFailed, func(o *observation) { o.upgrade.Spec.OSVersionHash = "other" }),
 	Entry("what is wanted under another image", infrav1.UpgradeFailed, func(o *observation) { o.upgrade.Spec.ImageURI = "oci://other" }),
 	Entry("what is wanted under another image, too late", infrav1.UpgradePhase(""), labelled,
 		func(o *observation) { o.upgrade.Spec.ImageURI = "oci://other" }),
-	Entry("what is wanted without a hash", infrav1.UpgradePhase(""), func(o *observation) { o.upgrade.Spec.OSVersionHash = "" }),
 	Entry("cancelled and superseded", infrav1.UpgradeAborted, cancelled, otherHash),
 	Entry("cancelled while a host that runs the image is to be triggered for its recovery system", infrav1.UpgradeAborted,
 		runsWanted, withRecovery, entered(stepTrigger), cancelled),
@@ -386,3 +393,30 @@ func evacuated(ended *metav1.Time) func(*observation) {
 		o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepEvacuateVMs, StartedAt: metav1.Time{Time: noon}, FinishedAt: ended}}
 	}
 }
+
+var _ = DescribeTable("An attempt replaces an image with which the Node is not Ready", func(expected bool, changes ...func(*observation)) {
+	notReady := func(o *observation) { o.node.Status.Conditions[0].Status = corev1.ConditionFalse }
+	former := func(o *observation) {
+		o.attempts = []infrav1.ElementalHostUpgrade{*o.upgrade, {
+			ObjectMeta: metav1.ObjectMeta{Name: "former", UID: "former"},
+			Spec:       infrav1.ElementalHostUpgradeSpec{MachineName: "m"},
+			Status: infrav1.ElementalHostUpgradeStatus{
+				Phase: infrav1.UpgradeSuperseded, Steps: []infrav1.UpgradeStepStatus{{Name: stepAssess, StartedAt: metav1.NewTime(noon)}},
+			},
+		}}
+	}
+	Expect(typical(append([]func(*observation){notReady, former}, changes...)...).fixesForward()).To(Equal(expected))
+},
+	Entry("of an attempt that was superseded when its host had booted", true),
+	Entry("but its kubelet does not answer", false, func(o *observation) { o.node.Status.Conditions[0].Status = corev1.ConditionUnknown }),
+	Entry("but it is Ready", false, func(o *observation) { o.node.Status.Conditions[0].Status = corev1.ConditionTrue }),
+	Entry("but there was no attempt before", false, func(o *observation) { o.attempts = o.attempts[:1] }),
+	Entry("but that was of a former Machine", false, func(o *observation) { o.attempts[1].Spec.MachineName = "former" }),
+	Entry("but that succeeded", false, func(o *observation) { o.attempts[1].Status.Phase = infrav1.UpgradeSucceeded }),
+	Entry("but its host had not booted it", false, func(o *observation) { o.attempts[1].Status.Steps = nil }),
+)
+
+var _ = It("A superseded attempt does not wait for the other Machines of a control plane that Cluster API does not update", func(ctx SpecContext) {
+	o := typical(func(o *observation) { o.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""} })
+	Expect((&Reconciler{}).awaitControlPlane(ctx, o)).To(HaveField("IsDone()", true))
+})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/util/collections"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,6 +54,8 @@ func (o *observation) unwanted() (infrav1.UpgradePhase, string) {
 			"delete the ElementalHostUpgrade, and patch the template to upgrade", o.upgrade.Spec.MachineName, o.wanted.TemplateName)
 	case o.superseded():
 		return infrav1.UpgradeSuperseded, "the owner of Machine " + o.upgrade.Spec.MachineName + " wants the OS of ElementalMachineTemplate " + o.wanted.TemplateName
+	case o.isTakenOver():
+		return infrav1.UpgradeSuperseded, "Cluster API updates Machine " + o.upgrade.Spec.MachineName + " in place"
 	case !o.triggered() && o.drainEnded() != "":
 		return infrav1.UpgradeSuperseded, o.drainEnded()
 	case !o.triggered() && o.contradiction() != "":
@@ -138,6 +141,7 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 		serves       = step{Name: "EndDisruption", Run: endDisruption}
 		slot         = step{Name: "FreeSlot", Run: r.releaseSlot}
 		quarantine   = step{Name: "Quarantine", Run: r.quarantine}
+		suspect      = step{Name: "Quarantine", Run: r.quarantineIfRemediated}
 		lift         = step{Name: "LiftQuarantine", Run: r.liftQuarantine}
 		awaitPlane   = step{Name: "AwaitControlPlane", Run: r.awaitControlPlane}
 		approval     = step{Name: "ForgetApproval", Run: r.forgetApproval}
@@ -156,7 +160,7 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	case infrav1.UpgradeSuperseded:
 		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, serves, restoreVMs, approval, storage, awaitPlane, slot, awaitVMs}
 	default: // Aborted
-		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, serves, restoreVMs, storage, slot, awaitVMs}
+		return []step{suspect, slotIfAsked, takeBack, cancelMoves, releaseNode, serves, restoreVMs, storage, slot, awaitVMs}
 	}
 }
 
@@ -286,7 +290,17 @@ func (r *Reconciler) releaseSlotIfAsked(ctx context.Context, o *observation) (se
 }
 
 func (r *Reconciler) quarantine(ctx context.Context, o *observation) (sequence.Result, error) {
-	return sequence.Done(), r.quarantineImage(ctx, o, cmp.Or(o.digest(), o.hostReport().Digest))
+	return sequence.Done(), r.quarantineImage(ctx, o, cmp.Or(o.digest(), o.hostReport().Digest), "rolled back from", o.hostReport().Message)
+}
+
+// quarantineIfRemediated suspects the image with which a host was lost whose Machine is deleted by its health check: with the Machine the rollout would forget
+// why it has stopped, and the health check would follow it from node to node. A user who deletes the Machine, or releases the host, lets the rollout continue.
+func (r *Reconciler) quarantineIfRemediated(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.upgrade.Status.Phase != infrav1.UpgradeHostLost || o.upgrade.Spec.Release || !collections.IsUnhealthyAndOwnerRemediated(o.machine) {
+		return sequence.Done(), nil
+	}
+	return sequence.Done(), r.quarantineImage(ctx, o, o.digest(), "was lost with",
+		"the host was lost with it, and a MachineHealthCheck had Machine "+o.upgrade.Spec.MachineName+" replaced: if the host is broken, remove the digest")
 }
 
 // liftQuarantine believes only a host that has just booted the image for this attempt.

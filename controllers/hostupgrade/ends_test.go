@@ -258,7 +258,7 @@ var _ = It("A quarantined image is offered to no other host until one succeeds w
 	})
 	w.drive(ctx, nil)
 	Expect(w.marks(ctx).Asked).To(BeFalse())
-	Expect(w.status(ctx).Message).To(HavePrefix("Image/" + newDigest + ": is quarantined because ElementalHost host-x rolled back from it"))
+	Expect(w.status(ctx).Message).To(HavePrefix("Image/" + newDigest + ": is quarantined because it failed on ElementalHost host-x"))
 
 	change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) {
 		u.Spec.SkipPreflight = []infrav1.PreflightCheck{"Quarantine"}

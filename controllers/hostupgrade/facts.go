@@ -16,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
@@ -181,6 +182,11 @@ func (o *observation) superseded() bool {
 	return o.wanted != nil && o.wanted.OSVersionHash != o.hash()
 }
 
+// isTakenOver reports whether Cluster API has marked the Machine of an attempt for a patched template, whose host is not triggered: an extension updates it.
+func (o *observation) isTakenOver() bool {
+	return o.upgrade.Spec.Driver != infrav1.DriverClusterAPI && !o.triggered() && o.machine != nil && owner.IsUpdating(o.machine)
+}
+
 // neverWanted reports whether the attempt is for an OS that nobody has asked for, as one that a person has created: neither the
 // owner of the Machine nor its ElementalMachine specifies it, and nothing has been done for it. An attempt that was requested is for
 // the OS of the ElementalMachine, until it has ended.
@@ -188,19 +194,13 @@ func (o *observation) neverWanted() bool {
 	return o.superseded() && !o.triggered() && o.requested != nil && *o.requested != o.hash()
 }
 
-// hash of the OS that the attempt offers. It is computed: an attempt that was made up could declare the hash of what the
-// owner wants and offer another image.
+// hash of the OS that the attempt offers.
 func (o *observation) hash() string { return osversion.Hash(o.upgrade.Spec.OSVersionManagement) }
 
-// contradiction says in which field the attempt declares another OS than it offers; empty if it does in none. People and
-// other attempts go by what it declares.
+// contradiction says that the attempt declares another image than it offers; empty if it does not. Users go by what it declares.
 func (o *observation) contradiction() string {
 	spec := o.upgrade.Spec
-	image, _ := osversion.Image(spec.OSVersionManagement)
-	switch {
-	case spec.OSVersionHash != "" && spec.OSVersionHash != o.hash():
-		return fmt.Sprintf("spec.osVersionHash is %s, and that of spec.osVersionManagement %s", spec.OSVersionHash, o.hash())
-	case spec.ImageURI != image:
+	if image, _ := osversion.Image(spec.OSVersionManagement); spec.ImageURI != image {
 		return fmt.Sprintf("spec.imageURI is %s, and spec.osVersionManagement asks for %s", spec.ImageURI, image)
 	}
 	return ""

@@ -10,7 +10,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
@@ -65,6 +67,20 @@ var _ = Describe("A host that was lost", func() {
 		Expect(w.marks(ctx)).To(Equal(marks{
 			Phase: infrav1.UpgradeAborted, OS: oldDigest, Pin: newDigest, Unschedulable: true, CordonedBy: "ours",
 		}))
+		Expect(get(ctx, w, clusterName, &infrav1.ElementalCluster{}).Spec.Quarantine).To(BeEmpty(), "a user lets the rollout continue")
+	})
+
+	It("has its image quarantined where a health check has its Machine replaced, which would follow the rollout", func(ctx SpecContext) {
+		machine := get(ctx, w, w.host, &clusterv1.Machine{})
+		for _, of := range []string{clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition} {
+			conditions.Set(machine, metav1.Condition{Type: of, Status: metav1.ConditionFalse, Reason: "Test"})
+		}
+		Expect(live.Status().Update(ctx, machine)).To(Succeed())
+		w.deleteMachine(ctx)
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeAborted))
+		Expect(get(ctx, w, clusterName, &infrav1.ElementalCluster{}).Spec.Quarantine).To(ConsistOf(And(
+			HaveField("Digest", newDigest), HaveField("Host", w.host), HaveField("Reason", ContainSubstring("a MachineHealthCheck had Machine "+w.host+" replaced")))))
 	})
 
 	It("is not waited for by a deleted attempt that a person has released", func(ctx SpecContext) {

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 // madeUp is a world whose attempt is replaced by one with the changes.
@@ -47,13 +46,11 @@ var _ = Describe("An attempt that was made up", func() {
 			Expect(w.status(ctx).Phase).To(Equal(phase), "it stays so")
 			Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil())
 		},
-		Entry("another image under the hash and the image of what is wanted",
+		Entry("another image under the image of what is wanted",
 			func(s *infrav1.ElementalHostUpgradeSpec) { s.OSVersionManagement = other }, infrav1.UpgradeFailed, unwanted),
 		Entry("another image that it declares, too", func(s *infrav1.ElementalHostUpgradeSpec) {
-			s.OSVersionManagement, s.OSVersionHash, s.ImageURI = other, osversion.Hash(other), "oci://registry.test/other:v2"
+			s.OSVersionManagement, s.ImageURI = other, "oci://registry.test/other:v2"
 		}, infrav1.UpgradeFailed, unwanted),
-		Entry("what is wanted under another hash", func(s *infrav1.ElementalHostUpgradeSpec) { s.OSVersionHash = "0123456789" },
-			infrav1.UpgradeFailed, "spec.osVersionHash is 0123456789, and that of spec.osVersionManagement "+wantedHash),
 		Entry("what is wanted under another image", func(s *infrav1.ElementalHostUpgradeSpec) { s.ImageURI = oldImage },
 			infrav1.UpgradeFailed, "spec.imageURI is "+oldImage+", and spec.osVersionManagement asks for "+newImage),
 	)

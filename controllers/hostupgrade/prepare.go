@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
@@ -188,10 +189,22 @@ func (r *Reconciler) runChecks(ctx context.Context, o *observation, from preflig
 // subject is the node at hand.
 func (o *observation) subject() *preflight.Subject {
 	return &preflight.Subject{
-		Machine: o.machine, Host: o.host, Node: o.node,
+		Machine: o.machine, Elemental: o.elementalMachine, Host: o.host, Node: o.node, FixesForward: o.fixesForward(),
 		Drained: o.drain != nil && o.drain.IsAsked(),
 		Attempt: o.attempt, Admitted: o.admitted(), Rival: o.rival, Digest: o.digest(), Report: o.hostReport(),
 	}
+}
+
+// fixesForward reports whether the last attempt on the Machine was superseded after its host had booted the image, and the Node has not been Ready with that.
+// A kubelet that does not answer would end no Pod.
+func (o *observation) fixesForward() bool {
+	if o.node == nil || workload.IsReady(o.node) || workload.IsUnreachable(o.node) {
+		return false
+	}
+	former := attempts.NewestWhere(o.attempts, func(other *infrav1.ElementalHostUpgrade) bool {
+		return other.UID != o.upgrade.UID && other.Spec.MachineName == o.upgrade.Spec.MachineName
+	})
+	return former != nil && former.PhaseNow() == infrav1.UpgradeSuperseded && attempts.HasEntered(former, stepAssess)
 }
 
 // waivers are a person's, for this attempt, for the machine, for all that is rolled out from the template, or for the

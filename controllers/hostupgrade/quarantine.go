@@ -48,20 +48,20 @@ func (o *observation) others(clusters []infrav1.ElementalCluster) []infrav1.Elem
 	return others
 }
 
-// quarantineImage records that the attempt's host rolled back from the image with this digest.
-func (r *Reconciler) quarantineImage(ctx context.Context, o *observation, digest string) error {
+// quarantineImage records what the attempt's host did with the image of this digest, such as "rolled back from", and why.
+func (r *Reconciler) quarantineImage(ctx context.Context, o *observation, digest, did, why string) error {
 	if o.elementalCluster == nil || digest == "" || preflight.QuarantinedImage(o.elementalCluster, digest) != nil {
 		return nil
 	}
 	images, removed, room := makeRoom(o.elementalCluster.Spec.Quarantine)
 	if !room {
 		r.Recorder.Eventf(o.elementalCluster, nil, "Warning", infrav1.EventDigestQuarantined, "Quarantine",
-			"ElementalHost %s rolled back from %s, which cannot be recorded: spec.quarantine has %d images that users have added, remove some",
-			o.upgrade.Spec.HostName, digest, len(images))
+			"ElementalHost %s %s %s, which cannot be recorded: spec.quarantine has %d images that users have added, remove some",
+			o.upgrade.Spec.HostName, did, digest, len(images))
 		return nil
 	}
 	images = append(images, infrav1.QuarantinedImage{
-		Digest: digest, Host: o.upgrade.Spec.HostName, Since: metav1.NewTime(o.now), Reason: cut(o.hostReport().Message, maxQuarantineReason),
+		Digest: digest, Host: o.upgrade.Spec.HostName, Since: metav1.NewTime(o.now), Reason: cut(why, maxQuarantineReason),
 	})
 	if err := r.writeQuarantine(ctx, o, images); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (r *Reconciler) quarantineImage(ctx context.Context, o *observation, digest
 			"%s makes room in spec.quarantine, which is full: it is offered to hosts again", removed.Digest)
 	}
 	r.Recorder.Eventf(o.elementalCluster, nil, "Warning", infrav1.EventDigestQuarantined, "Quarantine",
-		"ElementalHost %s rolled back from %s (%s): it is offered to no further host of the namespace", o.upgrade.Spec.HostName, digest, o.upgrade.Spec.ImageURI)
+		"ElementalHost %s %s %s (%s): it is offered to no further host of the namespace", o.upgrade.Spec.HostName, did, digest, o.upgrade.Spec.ImageURI)
 	return nil
 }
 

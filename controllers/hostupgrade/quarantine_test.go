@@ -35,7 +35,7 @@ func pinned(ctx context.Context) *world {
 }
 
 var _ = Describe("An image that a host of another cluster of the namespace rolled back from", func() {
-	const says = "Image/" + newDigest + ": is quarantined by ElementalCluster " + otherCluster + " because ElementalHost host-y rolled back from it"
+	const says = "Image/" + newDigest + ": is quarantined by ElementalCluster " + otherCluster + " because it failed on ElementalHost host-y"
 
 	It("is offered to no host until that is lifted there", func(ctx SpecContext) {
 		w := pinned(ctx)

@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -180,10 +181,10 @@ func (r *Reconciler) assessControlPlane(ctx context.Context, o *observation) (st
 	return capiworkaround.WaitForControlPlane(ctx, r.APIReader, r.Client, o.now, o.machine)
 }
 
-// awaitControlPlane keeps a superseded attempt, and so the Machine in its update, until KubeadmControlPlane finds all
-// Machines healthy: the next it does with an unhealthy one is to delete it.
+// awaitControlPlane keeps a superseded attempt, and so the Machine in the update that Cluster API has started, until KubeadmControlPlane finds all Machines
+// healthy: the next it does with an unhealthy one is to delete it. Where it updates none, the next image may be what makes the node healthy.
 func (r *Reconciler) awaitControlPlane(ctx context.Context, o *observation) (sequence.Result, error) {
-	if o.machineLeaves() {
+	if o.machineLeaves() || !owner.IsUpdating(o.machine) {
 		return sequence.Done(), nil
 	}
 	if waitFor, err := r.assessControlPlane(ctx, o); err != nil || waitFor != "" {

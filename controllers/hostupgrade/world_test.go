@@ -200,7 +200,7 @@ func (w *world) addUpgrade(ctx context.Context, name, host string, options infra
 	GinkgoHelper()
 	Expect(live.Create(ctx, &infrav1.ElementalHostUpgrade{ObjectMeta: w.meta(name), Spec: infrav1.ElementalHostUpgradeSpec{
 		ClusterName: clusterName, MachineName: host, ElementalMachineName: host, HostName: host,
-		TemplateName: templateName, OSVersionHash: wantedHash, ImageURI: newImage, Options: options,
+		TemplateName: templateName, ImageURI: newImage, Options: options,
 		OSVersionManagement: wanted,
 	}})).To(Succeed())
 }

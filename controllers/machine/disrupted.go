@@ -16,6 +16,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // observeDisrupted reports whether an attempt has the machine's Node out of service. A MachineHealthCheck may look at what is reported here. So it turns True with
@@ -74,7 +75,7 @@ func (r *Reconciler) allowRemediation(ctx context.Context, s *scope) error {
 		return nil
 	}
 	attempt := protector(s.owner)
-	if released, err := r.isReleased(ctx, s.owner.Namespace, attempt); err != nil || !released {
+	if released, err := r.isReleased(ctx, s.owner.Namespace, attempt); err != nil || !released || isFixedForward(s, attempt) {
 		return err
 	}
 	if conditions.GetReason(s.machine, infrav1.DisruptedCondition) != infrav1.HostLostReason {
@@ -83,6 +84,14 @@ func (r *Reconciler) allowRemediation(ctx context.Context, s *scope) error {
 		}
 	}
 	return r.unmark(ctx, s.owner, attempt)
+}
+
+// isFixedForward reports whether an attempt, by its id, was superseded after its host had booted the image, the Node is not Ready with that although its
+// kubelet answers, and another content of the template is rolled out to the machine: the attempt for that takes the annotation over.
+func isFixedForward(s *scope, id string) bool {
+	last := attempts.NewestWhere(s.attempts, func(attempt *infrav1.ElementalHostUpgrade) bool { return attempts.ID(attempt) == id })
+	return last != nil && last.PhaseNow() == infrav1.UpgradeSuperseded && attempts.HasEntered(last, attempts.StepAssess) &&
+		conditions.IsFalse(s.owner, clusterv1.MachineNodeReadyCondition) && owner.NotedTemplate(s.machine) != owner.MadeFrom(s.machine)
 }
 
 // isShown reports whether the stored ElementalMachine, or its Machine, which follows that, shows the disruption.

@@ -104,6 +104,31 @@ var _ = Describe("An ElementalMachine whose Node is out of service", func() {
 		Consistently(server.Stored(ctx, owner)).Should(isProtected)
 	})
 
+	It("keeps its Machine protected until the attempt for the next image takes over, where its Node is not Ready with the one that is replaced", func(ctx SpecContext) {
+		protect(ctx)
+		nodeIs := func(status metav1.ConditionStatus) {
+			GinkgoHelper()
+			apiserver.ChangeStatus(ctx, server.Client, owner, func() {
+				conditions.Set(owner, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: status, Reason: "Test"})
+			})
+		}
+		rollsOut := func(template string) {
+			GinkgoHelper()
+			apiserver.Change(ctx, server.Client, machine, func() { machine.Annotations[infrav1.DirectTemplateAnnotation] = template })
+		}
+		nodeIs(metav1.ConditionFalse)
+		rollsOut("clone-of-the-next")
+		apiserver.ChangeStatus(ctx, server.Client, attempt, func() {
+			attempt.Status.Phase = infrav1.UpgradeSuperseded
+			attempt.Status.Steps = []infrav1.UpgradeStepStatus{{Name: "Assess", StartedAt: metav1.Now()}}
+		})
+		Consistently(server.Stored(ctx, owner)).Should(isProtected)
+
+		By("its kubelet does not answer any more")
+		nodeIs(metav1.ConditionUnknown)
+		Eventually(server.Stored(ctx, owner)).ShouldNot(isProtected)
+	})
+
 	It("is Ready again, and its Machine released, when the attempt is removed by force", func(ctx SpecContext) {
 		protect(ctx)
 		disrupt(ctx, metav1.ConditionTrue)

@@ -15,7 +15,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -25,7 +24,7 @@ func (w *world) attempt(ctx SpecContext, host string, phase infrav1.UpgradePhase
 	upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u1"}}
 	upgrade.Spec = infrav1.ElementalHostUpgradeSpec{
 		ClusterName: "c1", MachineName: "m1", ElementalMachineName: "m1", HostName: host,
-		ImageURI: "oci://os:v1", OSVersionHash: osversion.Hash(image("oci://os:v1")), OSVersionManagement: os,
+		ImageURI: "oci://os:v1", OSVersionManagement: os,
 	}
 	Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
 	apiserver.ChangeStatus(ctx, server.Client, upgrade, func() { upgrade.Status.Phase = phase })

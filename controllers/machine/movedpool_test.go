@@ -96,7 +96,7 @@ func (p *movedPool) attempt(ctx SpecContext, machine int, template string, end i
 		},
 		Spec: infrav1.ElementalHostUpgradeSpec{
 			ClusterName: "c1", MachineName: p.machines[machine].Name, ElementalMachineName: p.machines[machine].Name, HostName: host.Name,
-			TemplateName: template, ImageURI: "oci://os:v1", OSVersionHash: osversion.Hash(wanted), OSVersionManagement: wanted,
+			TemplateName: template, ImageURI: "oci://os:v1", OSVersionManagement: wanted,
 		},
 	}
 	Expect(server.Client.Create(ctx, made)).To(Succeed())

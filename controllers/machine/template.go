@@ -41,6 +41,7 @@ func (r *Reconciler) followTemplate(ctx context.Context, s *scope) (changed bool
 	}
 	ctrl.LoggerFrom(ctx).Info("Following a template that was patched while the machine was made", "ElementalMachineTemplate", klog.KObj(template))
 	s.machine.Spec.OSVersionManagement = wanted.DeepCopy()
+	noteMade(s.machine)
 	return true, nil
 }
 

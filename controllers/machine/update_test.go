@@ -164,6 +164,12 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			attemptFor(ctx, "oci://os:v1", infrav1.UpgradeRolledBack, "sha256:1")
 			apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.OS.ImageURI, host.Status.OS.Digest = "oci://os:v0", "sha256:0" })
 		}),
+		Entry("a user gives it by hand what its template, which is not rolled out, was patched to", func(ctx SpecContext) {
+			Eventually(server.Stored(ctx, machine)).Should(HaveField("Annotations", HaveKey(infrav1.OSReachedAnnotation)))
+			noted(ctx, "t1", osversion.Hash(image("oci://os:v1")))
+			w.template(ctx, "t1", "oci://os:v2")
+			apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") })
+		}),
 		Entry("a person changed the machine by hand", func(ctx SpecContext) {
 			apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") })
 		}),

@@ -14,9 +14,11 @@ import (
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -269,8 +271,72 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		Entry("a template of a topology", func() {
 			apiserver.Change(ctx, c, w.template, func() { w.template.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""} })
 		}, infrav1.ManagedByTopologyReason, "belongs to the topology of Cluster c"),
-		Entry("a Machine that its owner rolls out", func() { w.machineSays("cp", clusterv1.MachineUpToDateCondition) }, infrav1.WaitingForMachineReason, "Machine cp is not upgraded"),
 	)
+
+	It("begins with a Machine that is not Ready: preflight lets no other node go down", func() {
+		cluster := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
+		apiserver.Change(ctx, c, cluster, func() { cluster.Spec.NodeUpgradeOption.MaxConcurrent = 1 })
+		w.machineSays("alone", clusterv1.MachineReadyCondition)
+		w.addMachine("a", nil)
+		w.addMachine("cp-2", controlPlaneOf("K3sControlPlane"))
+		w.machineSays("cp-2", clusterv1.MachineReadyCondition)
+		w.reconcile()
+		w.patch(imageB)
+		w.reconcile()
+		for _, next := range []string{"cp-2", "cp", "alone", "a"} {
+			attempt := w.attempts()[0]
+			Expect(w.attempts()).To(HaveLen(1), "%v", next)
+			Expect(attempt.Spec.MachineName).To(Equal(next))
+			w.end(&attempt, infrav1.UpgradeSucceeded)
+			w.runs(next, imageB)
+			Expect(c.Delete(ctx, &attempt)).To(Succeed())
+			w.reconcile()
+		}
+	})
+
+	It("leaves a Machine alone whose ElementalMachine is paused", func() {
+		paused := w.elemental("cp")
+		apiserver.Change(ctx, c, paused, func() { annotations.AddAnnotations(paused, map[string]string{clusterv1.PausedAnnotation: ""}) })
+		w.patch(imageB)
+		w.reconcile()
+		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("alone"))
+		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("Machine cp is not upgraded: its ElementalMachine is paused: remove its annotation"))
+		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
+	})
+
+	It("remains stopped after an attempt whose host has not reported yet, as after a move", func() {
+		w.patch(imageB)
+		w.reconcile()
+		w.end(w.onlyAttempt(), infrav1.UpgradeAborted)
+		host := apiserver.Get(ctx, c, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "host-cp"}})
+		apiserver.ChangeStatus(ctx, c, host, func() { host.Status = infrav1.ElementalHostStatus{} })
+		w.reconcile()
+		Expect(w.attempts()).To(HaveLen(1))
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.AttemptNotSucceededReason)
+	})
+
+	It("starts nothing on a host that is made a node with an OS that is more than its image", func() {
+		const recovery = `{"imageUri":"` + imageB + `","upgradeRecovery":true}`
+		os := infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(recovery)}}
+		late := w.addMachine("late", nil)
+		w.reconcile()
+		host := apiserver.Get(ctx, c, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "host-late"}})
+		apiserver.Change(ctx, c, host, func() { host.Labels = nil })
+		apiserver.Change(ctx, c, late, func() { late.Spec.OSVersionManagement = os })
+		apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = os })
+		w.reconcile()
+		Expect(w.noted("late")).To(Equal([]string{"t", osversion.Stored(osversion.Hash(os))}))
+		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("cp"))
+	})
+
+	It("goes on with the others while a control plane Machine waits", func() {
+		w.machineSays("cp", clusterv1.MachineUpToDateCondition)
+		w.patch(imageB)
+		w.reconcile()
+		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("alone"))
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.WaitingForMachineReason)
+		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("Machine cp is not upgraded: the owner of Machine cp rolls out another change"))
+	})
 
 	Describe("of a KubeadmControlPlane", func() {
 		var kcp *controlplanev1.KubeadmControlPlane

@@ -188,6 +188,7 @@ var _ = Describe("A patched template, of a MachineDeployment", func() {
 		attempt := w.attempts()[0].DeepCopy()
 		attempt.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: rollout.UpgradeName("m1", "next", osversion.Hash(ownertest.OS(imageC)))}
 		attempt.Spec.Driver, attempt.Spec.MachineName, attempt.Spec.ElementalMachineName = infrav1.DriverClusterAPI, "m1", "m1"
+		attempt.Spec.TemplateName, attempt.Spec.ImageURI, attempt.Spec.OSVersionManagement = "next", imageC, ownertest.OS(imageC)
 		plane.Create(ctx, attempt)
 		w.end(attempt, infrav1.UpgradeRolledBack)
 		w.reconcile()

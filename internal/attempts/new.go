@@ -55,7 +55,6 @@ func New(u Upgrade) *infrav1.ElementalHostUpgrade {
 			ElementalMachineName: u.Elemental.Name,
 			HostName:             u.Host.Name,
 			TemplateName:         u.Template,
-			OSVersionHash:        osversion.Hash(wanted),
 			ImageURI:             image,
 			OSVersionManagement:  wanted,
 			Options:              u.Options,

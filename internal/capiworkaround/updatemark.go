@@ -93,13 +93,15 @@ func (u UpdateMarks) Restore(ctx context.Context, of Update) (restored bool, aft
 // brought it to another template, Cluster API has moved it on since.
 func (u UpdateMarks) isDirect(ctx context.Context, of Update) (bool, error) {
 	named, madeFrom := owner.NotedTemplate(of.Machine), owner.MadeFrom(of.Machine)
+	specified := osversion.Hash(of.Machine.Spec.OSVersionManagement)
+	isNoted := owner.NotedOS(of.Machine) == specified
 	switch {
 	case !owner.IsLeftToDirect(of.Owner, of.Machine):
 		return false, nil
 	case named == madeFrom: // where Cluster API has brought the machine to another template and back, its host has reached another OS since
 		reached := owner.ReachedOS(of.Machine)
-		return reached == "" || reached == osversion.Hash(of.Machine.Spec.OSVersionManagement), nil
-	case owner.NotedOS(of.Machine) == osversion.Hash(of.Machine.Spec.OSVersionManagement):
+		return !isNoted || reached == "" || reached == specified, nil // what is not noted either, a user has specified
+	case isNoted:
 		return true, nil
 	}
 	template, err := existing.Get(ctx, u.Client, &infrav1.ElementalMachineTemplate{}, of.Machine.Namespace, named, client.UnsafeDisableDeepCopy)

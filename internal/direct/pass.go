@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -21,7 +22,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // pass is one look at the rollout in one Cluster.
@@ -109,12 +109,38 @@ func (p *pass) startNext(ctx context.Context, of progress) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	next, most := of.pending, int(options.WithDefaults().MaxConcurrent)
-	if next[0].isControlPlane() {
-		most = 1
-		next = slices.DeleteFunc(slices.Clone(next), func(machine *Machine) bool { return !machine.isControlPlane() })
+	controlPlanes, others := inTurn(of.pending)
+	all, started, err := p.start(ctx, options, 1-len(of.active), controlPlanes...)
+	if started > 0 || err != nil || len(controlPlanes) > 0 && len(of.active) > 0 {
+		return all, err
 	}
-	return p.start(ctx, options, most-len(of.active), next...)
+	result, _, err := p.start(ctx, options, int(options.WithDefaults().MaxConcurrent)-len(of.active), others...)
+	all.add(result)
+	return all, err
+}
+
+// inTurn are machines of control planes, and others. Those that are not Ready come first: preflight lets no other node of their Cluster go down.
+func inTurn(pending []*Machine) (controlPlanes, others []*Machine) {
+	for _, machine := range pending {
+		if machine.isControlPlane() {
+			controlPlanes = append(controlPlanes, machine)
+		} else {
+			others = append(others, machine)
+		}
+	}
+	slices.SortStableFunc(controlPlanes, notReadyFirst)
+	slices.SortStableFunc(others, notReadyFirst)
+	return controlPlanes, others
+}
+
+func notReadyFirst(a, b *Machine) int {
+	isReady := func(of *Machine) int {
+		if conditions.IsFalse(of.Machine, clusterv1.MachineReadyCondition) {
+			return 0
+		}
+		return 1
+	}
+	return isReady(a) - isReady(b)
 }
 
 // mostLooked is of how many machines that are not started yet it is looked for what they wait for, where there is no room for one.
@@ -122,36 +148,40 @@ const mostLooked = 32
 
 // start the upgrades of machines, as many as there is room for. One that waits, or for which it fails, keeps no other from starting. After a conflict the
 // next pass starts it in its turn. That a machine of a pool waits is decided by the cache, which costs no request.
-func (p *pass) start(ctx context.Context, options infrav1.NodeUpgradeOption, room int, machines ...*Machine) (Result, error) {
-	if room > 0 {
+func (p *pass) start(ctx context.Context, options infrav1.NodeUpgradeOption, room int, machines ...*Machine) (all Result, started int, err error) {
+	if room > 0 && len(machines) > 0 {
 		if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
-			return waitingFor(problem), err
+			return waitingFor(problem), 0, err
 		}
 	}
-	all, failed := Result{}, []error{}
+	failed := []error{}
 	for i, machine := range machines {
-		if room <= 0 && i >= mostLooked {
+		if started >= room && i >= mostLooked {
 			break
 		}
-		result, started, err := p.startOne(ctx, machine, options, room > 0)
+		result, isStarted, err := p.startOne(ctx, machine, options, started < room)
 		switch {
 		case apierrors.IsConflict(err):
-			return all, errors.Join(append(failed, err)...)
+			return all, started, errors.Join(append(failed, err)...)
 		case err != nil:
 			failed = append(failed, err)
 			continue
 		}
 		all.add(result)
-		if started {
-			room--
+		if isStarted {
+			started++
 		}
 	}
-	return all, errors.Join(failed...)
+	return all, started, errors.Join(failed...)
 }
 
 func (p *pass) startOne(ctx context.Context, machine *Machine, options infrav1.NodeUpgradeOption, hasRoom bool) (_ Result, started bool, _ error) {
-	if owner.IsOfMachineSet(machine.Machine) {
-		if why, err := p.waitsFor(ctx, p.Client, machine.Machine, options); err != nil || why != "" {
+	if owner.IsOfMachineSet(machine.Machine) || !hasRoom {
+		reader := client.Reader(p.Client)
+		if machine.isControlPlane() {
+			reader = p.Live // whose kind is in no cache
+		}
+		if why, err := p.waitsFor(ctx, reader, machine.Machine, machine.Elemental, options); err != nil || why != "" {
 			return p.waits(machine, why), false, err
 		}
 	}
@@ -218,7 +248,7 @@ func (p *pass) isUnfinished(ctx context.Context, of *Machine) (bool, error) {
 		return true, nil
 	}
 	made, err := attempts.OnElementalMachine(ctx, p.Client, of.Elemental.Namespace, of.Elemental.Name)
-	attempt := attempts.Named(made, rollout.UpgradeName(of.Machine.Name, p.of.Template.Name, p.hash))
+	attempt := p.lastTo(p.of.Template.Name, made)
 	if err != nil || attempt == nil || attempt.PhaseNow() == infrav1.UpgradeSucceeded {
 		return false, err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // progress of a rollout in a Cluster.
@@ -79,16 +78,15 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 	if err != nil {
 		return err
 	}
-	last := attempts.Named(all, p.nameOf(machine))
+	last := p.lastTo(owner.NotedTemplate(machine.Elemental), all)
+	isHeard := host != nil && hoststate.Bootstrapped(host) && hoststate.Reported(host)
 	switch {
-	case machine.Elemental.Spec.HostRef == nil && osversion.Same(machine.Elemental.Spec.OSVersionManagement, p.of.OS):
-		found.done = append(found.done, machine) // its host will be made a node with it
-	case host == nil || !hoststate.Bootstrapped(host) || !hoststate.Reported(host):
-		found.isWaiting, found.unheard = true, append(found.unheard, machine)
-	case p.isDone(machine, last, host):
+	case p.isMadeWithIt(machine, host), isHeard && p.isDone(machine, last, host):
 		found.done = append(found.done, machine)
 	case hasFailed(last):
 		found.failed = p.failure(machine, last)
+	case !isHeard:
+		found.isWaiting, found.unheard = true, append(found.unheard, machine)
 	default:
 		found.pending = append(found.pending, machine)
 	}
@@ -119,9 +117,17 @@ func (p *pass) failure(machine *Machine, attempt *infrav1.ElementalHostUpgrade) 
 	return fmt.Sprintf("ElementalHostUpgrade %s of Machine %s %s: %s. %s: %s", attempt.Name, machine.Machine.Name, how, attempt.Status.Message, stopped, remedy)
 }
 
-// nameOf the attempt that brings a machine to the OS.
-func (p *pass) nameOf(machine *Machine) string {
-	return rollout.UpgradeName(machine.Machine.Name, owner.NotedTemplate(machine.Elemental), p.hash)
+// lastTo is the last of the attempts on a machine that bring it to the OS, as a template has it; nil if there is none.
+func (p *pass) lastTo(template string, all []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
+	return attempts.NewestWhere(all, func(attempt *infrav1.ElementalHostUpgrade) bool {
+		return attempt.Spec.TemplateName == template && osversion.Same(attempt.Spec.OSVersionManagement, p.of.OS)
+	})
+}
+
+// isMadeWithIt reports whether a machine specifies the OS, and its host is no node yet: it will be made one with that.
+func (p *pass) isMadeWithIt(machine *Machine, host *infrav1.ElementalHost) bool {
+	isNoNode := machine.Elemental.Spec.HostRef == nil || host != nil && hoststate.Reported(host) && !hoststate.Bootstrapped(host)
+	return isNoNode && osversion.Same(machine.Elemental.Spec.OSVersionManagement, p.of.OS)
 }
 
 // isAtRest reports whether nothing is rolled out to a machine: nothing was since it was first seen, or its host has reached the OS. One

@@ -58,7 +58,7 @@ func (p *pass) startDrained(ctx context.Context, pending []*Machine) (all Result
 		if err != nil {
 			return Result{}, 0, err
 		}
-		started, err := p.start(ctx, options, 1, machine)
+		started, _, err := p.start(ctx, options, 1, machine)
 		if err != nil {
 			return Result{}, 0, err
 		}

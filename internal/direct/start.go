@@ -45,7 +45,7 @@ func (p *pass) startUpgrade(ctx context.Context, next *Machine, options infrav1.
 	if isWanted, err := p.isWantedNow(ctx, template, next); err != nil || !isWanted { // the cache lags behind, or the next reconcile rolls out something else
 		return Result{After: soon}, err
 	}
-	if why, err := p.waitsFor(ctx, p.Live, chain.Machine, options); err != nil || why != "" {
+	if why, err := p.waitsFor(ctx, p.Live, chain.Machine, chain.Elemental, options); err != nil || why != "" {
 		return p.waits(next, why), err
 	}
 	if err := p.specify(ctx, chain.Elemental); err != nil {
@@ -63,8 +63,10 @@ func (p *pass) startUpgrade(ctx context.Context, next *Machine, options infrav1.
 
 // waitsFor says why no attempt may start on a Machine, according to the reader: what is done to it, that its owner is paused, rolls out a change of its own
 // or will meanwhile, or wants another OS, so that the attempt would be superseded at once.
-func (p *pass) waitsFor(ctx context.Context, reader client.Reader, machine *clusterv1.Machine, options infrav1.NodeUpgradeOption) (string, error) {
-	if why := inTheWay(machine); why != "" {
+func (p *pass) waitsFor(
+	ctx context.Context, reader client.Reader, machine *clusterv1.Machine, elemental *infrav1.ElementalMachine, options infrav1.NodeUpgradeOption,
+) (string, error) {
+	if why := inTheWay(machine, elemental); why != "" {
 		return why, nil
 	}
 	controllers, err := owner.ControllersOf(ctx, reader, machine)
@@ -115,12 +117,14 @@ func (p *pass) waits(machine *Machine, why string) Result {
 }
 
 // inTheWay says what is done to a Machine already; empty if nothing is.
-func inTheWay(machine *clusterv1.Machine) string {
+func inTheWay(machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) string {
 	switch {
 	case !machine.DeletionTimestamp.IsZero():
 		return "it is being deleted"
 	case annotations.HasPaused(machine):
 		return "it is paused"
+	case annotations.HasPaused(elemental):
+		return "its ElementalMachine is paused: remove its annotation " + clusterv1.PausedAnnotation
 	case owner.IsUpdating(machine) || metav1.HasAnnotation(machine.ObjectMeta, runtimev1.PendingHooksAnnotation):
 		return "Cluster API updates it in place"
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machinedeployment/mdutil"
@@ -64,14 +65,30 @@ func replacesOnDelete(md *clusterv1.MachineDeployment) bool {
 	return md.Spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType
 }
 
-// StartsRollout reports whether a change of a MachineDeployment has Cluster API replace its Machines, or update them in place. It propagates the others. A
-// MachineDeployment that has replaced only what users deleted may have a change to roll out.
-func StartsRollout(before, after *clusterv1.MachineDeployment) bool {
+// StartsRollout reports whether a change of a MachineDeployment has Cluster API replace its Machines, or update them in place, until a moment. It propagates the
+// others. A MachineDeployment that has replaced only what users deleted may have a change to roll out.
+func StartsRollout(before, after *clusterv1.MachineDeployment, until time.Time) bool {
 	if replacesOnDelete(before) || replacesOnDelete(after) {
 		return !replacesOnDelete(after)
 	}
 	isSame, _ := mdutil.MachineTemplateUpToDate(&before.Spec.Template, &after.Spec.Template)
-	return !isSame || !before.Spec.Rollout.After.Equal(&after.Spec.Rollout.After)
+	moment := after.Spec.Rollout.After
+	isDue := !moment.IsZero() && moment.Time.Before(until) && !before.Spec.Rollout.After.Equal(&moment)
+	return !isSame || isDue
+}
+
+// ChangesOnlySchedule reports whether a change of a control plane, by contract v1beta2 or v1beta1, is one of when and how it rolls out, and no more.
+func ChangesOnlySchedule(before, after *unstructured.Unstructured) bool {
+	return equality.Semantic.DeepEqual(withoutSchedule(before), withoutSchedule(after))
+}
+
+// withoutSchedule is the spec of a control plane without when and how it rolls out.
+func withoutSchedule(of *unstructured.Unstructured) map[string]any {
+	spec, _, _ := unstructured.NestedMap(of.Object, "spec")
+	for _, field := range []string{"rollout", "rolloutAfter", "rolloutBefore", "rolloutStrategy"} {
+		delete(spec, field)
+	}
+	return spec
 }
 
 // isDue reports whether a moment lies between a creation and until.

@@ -35,6 +35,9 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 	Entry("the Machine is paused", checkPaused, infrav1.PreflightBlock, "Machine/m", "is paused", func(s *Snapshot, subject *Subject) {
 		subject.Machine.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 	}),
+	Entry("the ElementalMachine is paused", checkPaused, infrav1.PreflightBlock, "ElementalMachine/em", "is paused", func(s *Snapshot, subject *Subject) {
+		subject.Elemental = &infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Name: "em", Annotations: map[string]string{clusterv1.PausedAnnotation: ""}}}
+	}),
 	Entry("the host is paused", checkPaused, infrav1.PreflightBlock, "ElementalHost/h", "is paused", func(s *Snapshot, subject *Subject) {
 		subject.Host.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 	}),
@@ -42,11 +45,11 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 	Entry("no digest is known", checkQuarantine, infrav1.PreflightPass, "", "", quarantined("sha256:new")),
 	Entry("another digest is quarantined", checkQuarantine, infrav1.PreflightPass, "", "", digest, quarantined("sha256:old")),
 	Entry("the digest is quarantined", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
-		"is quarantined because ElementalHost x rolled back from it: patch the template", digest, quarantined("sha256:new")),
+		"is quarantined because it failed on ElementalHost x: patch the template", digest, quarantined("sha256:new")),
 	Entry("there is no ElementalCluster", checkQuarantine, infrav1.PreflightPass, "", "", digest, func(s *Snapshot, subject *Subject) { s.ElementalCluster = nil }),
 	Entry("another cluster has another digest in quarantine", checkQuarantine, infrav1.PreflightPass, "", "", digest, quarantinedElsewhere("sha256:old")),
 	Entry("another cluster has the digest in quarantine", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
-		"is quarantined by ElementalCluster far because ElementalHost y rolled back from it at 2026-02-01T12:00:00Z (no etcd): patch the template "+
+		"is quarantined by ElementalCluster far because it failed on ElementalHost y at 2026-02-01T12:00:00Z (no etcd): patch the template "+
 			"to a good image, remove the digest from spec.quarantine of ElementalCluster far, or add Quarantine to spec.skipPreflight to try it here",
 		digest, quarantinedElsewhere("sha256:new")),
 	Entry("another cluster has it by a user", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
@@ -54,7 +57,7 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 			subject.Quarantining[0].Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: "sha256:new"}}
 		}),
 	Entry("another cluster has it too", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
-		"is quarantined because ElementalHost x rolled back from it: patch", digest, quarantined("sha256:new"), quarantinedElsewhere("sha256:new")),
+		"is quarantined because it failed on ElementalHost x: patch", digest, quarantined("sha256:new"), quarantinedElsewhere("sha256:new")),
 	Entry("there is no ElementalCluster, and another cluster has it", checkQuarantine, infrav1.PreflightBlock, "Image/sha256:new",
 		"is quarantined by ElementalCluster far", digest, quarantinedElsewhere("sha256:new"), func(s *Snapshot, subject *Subject) { s.ElementalCluster = nil }),
 
@@ -66,6 +69,8 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 
 	Entry("Ready", checkNodeReady, infrav1.PreflightPass, "", ""),
 	Entry("not Ready", checkNodeReady, infrav1.PreflightBlock, "Node/n", "is not Ready", notReady),
+	Entry("not Ready with an image that another is to replace", checkNodeReady, infrav1.PreflightWarn, "Node/n", "is not Ready with the OS that is replaced", notReady,
+		func(_ *Snapshot, subject *Subject) { subject.FixesForward = true }),
 
 	Entry("nothing is unhealthy on the node", checkNodeHealth, infrav1.PreflightPass, "", "", func(s *Snapshot, _ *Subject) {
 		s.Unhealthy = map[string][]infrav1.UnhealthyObject{"external": {{Kind: infrav1.UnhealthyVolume, Name: "pv"}}}

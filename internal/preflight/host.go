@@ -19,6 +19,8 @@ func checkPaused(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	switch {
 	case annotations.HasPaused(subject.Machine):
 		return block("Machine/"+subject.Machine.Name, remedy)
+	case subject.Elemental != nil && annotations.HasPaused(subject.Elemental):
+		return block("ElementalMachine/"+subject.Elemental.Name, remedy)
 	case annotations.HasPaused(subject.Host):
 		return block("ElementalHost/"+subject.Host.Name, remedy)
 	}

@@ -14,6 +14,9 @@ func checkNodeReady(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
 	if workload.IsReady(subject.Node) {
 		return pass()
 	}
+	if subject.FixesForward {
+		return warn("Node/"+subject.Node.Name, "is not Ready with the OS that is replaced")
+	}
 	return block("Node/"+subject.Node.Name, "is not Ready: bring it back before it is upgraded")
 }
 

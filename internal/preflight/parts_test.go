@@ -120,8 +120,8 @@ var _ = DescribeTable("QuarantineMessage", func(image infrav1.QuarantinedImage, 
 	Expect(QuarantineMessage(cluster, &image)).To(Equal(expected +
 		": patch the template to a good image, or remove the digest from spec.quarantine of ElementalCluster c to try it again"))
 },
-	Entry("of a host", infrav1.QuarantinedImage{Host: "h"}, "is quarantined because ElementalHost h rolled back from it"),
+	Entry("of a host", infrav1.QuarantinedImage{Host: "h"}, "is quarantined because it failed on ElementalHost h"),
 	Entry("with the reason that it gave", infrav1.QuarantinedImage{Host: "h", Reason: "kubelet"},
-		"is quarantined because ElementalHost h rolled back from it (kubelet)"),
+		"is quarantined because it failed on ElementalHost h (kubelet)"),
 	Entry("by a user", infrav1.QuarantinedImage{Digest: "sha256:1"}, "is quarantined"),
 )

@@ -78,7 +78,7 @@ func quarantinedByOthers(subject *Subject) []infrav1.PreflightResult {
 // QuarantineMessage says why a digest is in the quarantine of the host's own cluster, and how it gets out.
 func QuarantineMessage(cluster *infrav1.ElementalCluster, image *infrav1.QuarantinedImage) string {
 	return fmt.Sprintf("is quarantined%s: patch the template to a good image, or remove the digest from spec.quarantine of ElementalCluster %s to try it again",
-		rolledBack(image, ""), cluster.Name)
+		failedOn(image, ""), cluster.Name)
 }
 
 // otherQuarantineMessage says why a digest is in the quarantine of another cluster of the namespace, and what to do about it here.
@@ -88,14 +88,14 @@ func otherQuarantineMessage(cluster *infrav1.ElementalCluster, image *infrav1.Qu
 		since = " at " + image.Since.UTC().Format(time.RFC3339)
 	}
 	return fmt.Sprintf("is quarantined by ElementalCluster %[1]s%[2]s: patch the template to a good image, remove the digest from "+
-		"spec.quarantine of ElementalCluster %[1]s, or add %[3]s to spec.skipPreflight to try it here", cluster.Name, rolledBack(image, since), quarantineCheck)
+		"spec.quarantine of ElementalCluster %[1]s, or add %[3]s to spec.skipPreflight to try it here", cluster.Name, failedOn(image, since), quarantineCheck)
 }
 
-// rolledBack says which host rolled back from an image, when and why; empty for an image that a user has added without saying so.
-func rolledBack(image *infrav1.QuarantinedImage, since string) string {
+// failedOn says on which host an image failed, when and why; empty for an image that a user has added without saying so.
+func failedOn(image *infrav1.QuarantinedImage, since string) string {
 	why := ""
 	if image.Host != "" {
-		why = fmt.Sprintf(" because ElementalHost %s rolled back from it%s", image.Host, since)
+		why = fmt.Sprintf(" because it failed on ElementalHost %s%s", image.Host, since)
 	}
 	if image.Reason != "" {
 		why += " (" + image.Reason + ")"

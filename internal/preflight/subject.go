@@ -13,8 +13,10 @@ import (
 // Subject is the node at hand.
 type Subject struct {
 	Machine *clusterv1.Machine
-	Host    *infrav1.ElementalHost
-	Node    *corev1.Node
+	// Elemental is its ElementalMachine; nil where an upgrade is only requested.
+	Elemental *infrav1.ElementalMachine
+	Host      *infrav1.ElementalHost
+	Node      *corev1.Node
 
 	// Drained says that Rancher drains the node: its cordon is a part of that, and so is one that was there before.
 	Drained bool
@@ -22,6 +24,8 @@ type Subject struct {
 	Attempt string
 	// Admitted says that the attempt has taken its slot: its node may be drained already.
 	Admitted bool
+	// FixesForward says that the host runs, by a former attempt, an OS with which its Node is not Ready, and that its kubelet answers.
+	FixesForward bool
 	// Rival is another unfinished attempt on the same host that goes first; nil if there is none.
 	Rival *infrav1.ElementalHostUpgrade
 	// Digest that the host is to be brought to; empty while it is not known.

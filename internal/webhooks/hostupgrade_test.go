@@ -16,7 +16,7 @@ import (
 var _ = Describe("ElementalHostUpgrade", func() {
 	create := func(ctx SpecContext) *infrav1.ElementalHostUpgrade {
 		attempt := &infrav1.ElementalHostUpgrade{ObjectMeta: meta("u-"), Spec: infrav1.ElementalHostUpgradeSpec{
-			ClusterName: "c", MachineName: "m", ElementalMachineName: "em", HostName: "h", TemplateName: "t", OSVersionHash: "1",
+			ClusterName: "c", MachineName: "m", ElementalMachineName: "em", HostName: "h", TemplateName: "t",
 			ImageURI: "oci://os:v1", OSVersionManagement: raw(`{"imageUri":"oci://os:v1","debug":false}`),
 			Options: infrav1.NodeUpgradeOption{MaxConcurrent: 2},
 		}}
@@ -49,7 +49,6 @@ var _ = Describe("ElementalHostUpgrade", func() {
 		Entry("not in its host", func(s *infrav1.ElementalHostUpgradeSpec) { s.HostName = "x" }, "machine, host and image are immutable"),
 		Entry("not in its image", func(s *infrav1.ElementalHostUpgradeSpec) { s.ImageURI = "x" }, "machine, host and image are immutable"),
 		Entry("not in its template", func(s *infrav1.ElementalHostUpgradeSpec) { s.TemplateName = "" }, "template is immutable"),
-		Entry("not in its hash", func(s *infrav1.ElementalHostUpgradeSpec) { s.OSVersionHash = "2" }, "template is immutable"),
 		Entry("not in its options", func(s *infrav1.ElementalHostUpgradeSpec) { s.Options.MaxConcurrent = 3 }, "options are immutable"),
 		Entry("not to no options", func(s *infrav1.ElementalHostUpgradeSpec) { s.Options = infrav1.NodeUpgradeOption{} }, "options are immutable"),
 		Entry("not in the image that is offered",

@@ -6,10 +6,11 @@ package guard_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -22,6 +23,7 @@ var (
 	ctx   = context.Background()
 	c     client.Client
 	plane *apiserver.Server
+	clock = clocktesting.NewFakePassiveClock(time.Now())
 )
 
 func TestGuard(t *testing.T) {
@@ -34,7 +36,7 @@ var _ = BeforeSuite(func() {
 	plane = apiserver.StartForSuite(apiserver.GuardWebhooks)
 	c = plane.Client
 	mgr := plane.NewManager()
-	owners := &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
+	owners := &owner.Owners{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock}
 	Expect((&guard.Guard{Owners: owners}).SetupWithManager(mgr)).To(Succeed())
 	plane.Run(mgr)
 })

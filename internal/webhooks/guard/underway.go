@@ -41,8 +41,10 @@ func (v *controlPlaneUnderWay) Handle(ctx context.Context, request admission.Req
 	if after.GetDeletionTimestamp() != nil {
 		return admission.Allowed("")
 	}
+	isSchedule, now := owner.ChangesOnlySchedule(before, after), v.guard.Owners.Clock.Now()
 	attempt, err := v.guard.underWay(ctx, before.GetNamespace(), clusterNameOf(before), func(_ context.Context, machine *clusterv1.Machine, until time.Time) (bool, error) {
-		return metav1.IsControlledBy(machine, before) && owner.ControlPlaneRollsOut(before, machine, until) == "", nil
+		isHarmless := isSchedule && owner.ControlPlaneRollsOut(after, machine, until) == ""
+		return metav1.IsControlledBy(machine, before) && !isHarmless && owner.ControlPlaneRollsOut(before, machine, now) == "", nil
 	})
 	switch {
 	case err != nil:
@@ -55,15 +57,15 @@ func (v *controlPlaneUnderWay) Handle(ctx context.Context, request admission.Req
 
 // checkMachineDeploymentUnderWay does the same for a MachineDeployment, of which it is known what Cluster API rolls out.
 func (g *Guard) checkMachineDeploymentUnderWay(ctx context.Context, before, after *clusterv1.MachineDeployment) error {
-	if !after.DeletionTimestamp.IsZero() || !owner.StartsRollout(before, after) {
+	if !after.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	of := owner.ForMachineDeployment(after)
+	of, now := owner.ForMachineDeployment(after), g.Owners.Clock.Now()
 	attempt, err := g.underWay(ctx, before.Namespace, before.Spec.ClusterName, func(ctx context.Context, machine *clusterv1.Machine, until time.Time) (bool, error) {
-		if machine.Labels[clusterv1.MachineDeploymentNameLabel] != before.Name {
+		if machine.Labels[clusterv1.MachineDeploymentNameLabel] != before.Name || !owner.StartsRollout(before, after, until) {
 			return false, nil
 		}
-		why, err := owner.RollsOut(ctx, g.Owners.Live, machine, until)
+		why, err := owner.RollsOut(ctx, g.Owners.Live, machine, now)
 		return why == "", err
 	})
 	switch {
@@ -81,8 +83,8 @@ func replacesMeanwhile(attempt *infrav1.ElementalHostUpgrade) string {
 		"Retry when it has ended; before its host is triggered its spec.cancel ends it", attempt.Name, attempt.Spec.MachineName)
 }
 
-// concerned reports whether a Machine is of the owner that is changed, and that does not roll out a change already until a moment. If it does, its
-// host is not triggered, and to revert the change is a way out.
+// concerned reports whether a Machine is of an owner that is changed, which may replace it for the change until a moment, and does not roll out another change
+// already: to revert that is a way out.
 type concerned func(ctx context.Context, machine *clusterv1.Machine, until time.Time) (bool, error)
 
 // underWay is the attempt for a patched template that has a slot of a Cluster for a Machine that is concerned; nil if there is none.

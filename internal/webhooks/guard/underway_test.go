@@ -4,9 +4,12 @@
 package guard_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -114,9 +117,26 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 		before := machine.DeepCopy()
 		machine.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(of, rke2.GroupVersion.WithKind(rke2.ControlPlaneKind))}
 		Expect(c.Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
+		raised := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"version":"v1.37.0+rke2r1"}}`))
+		Expect(c.Patch(ctx, of.DeepCopy(), raised)).To(beDenied("ElementalHostUpgrade up upgrades the host of Machine m"))
 		changed := of.DeepCopy()
 		changed.Spec.RolloutStrategy = nil
-		Expect(c.Patch(ctx, changed, client.MergeFrom(of))).To(beDenied("ElementalHostUpgrade up upgrades the host of Machine m"))
+		Expect(c.Patch(ctx, changed, client.MergeFrom(of))).To(Succeed(), "which rolls nothing out")
+	})
+
+	It("lets its rollout be put off, and denies all else although it is about to roll out: the host may be down by then", func() {
+		begin(infrav1.DriverDirect, infrav1.UpgradeProgressing, asItIs)
+		before := kcp.DeepCopy()
+		after := func(in time.Duration) func(*controlplanev1.KubeadmControlPlane) {
+			return func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Rollout.After = metav1.NewTime(time.Now().Add(in)) }
+		}
+		Expect(change(after(time.Hour))).To(beDenied("the spec cannot be changed now"), "which would fall due before the node serves again")
+		Expect(change(after(48 * time.Hour))).To(Succeed())
+		clock.SetTime(time.Now().Add(47 * time.Hour))
+		DeferCleanup(func() { clock.SetTime(time.Now()) })
+		Expect(c.Get(ctx, client.ObjectKeyFromObject(kcp), kcp)).To(Succeed())
+		Expect(change(raise)).To(beDenied("the spec cannot be changed now"))
+		Expect(change(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Rollout = before.Spec.Rollout })).To(Succeed())
 	})
 
 	DescribeTable("lets it pass", func(driver infrav1.UpgradeDriver, phase infrav1.UpgradePhase, edit func(*infrav1.UpgradeSlot)) {
@@ -172,6 +192,9 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 			Entry("metadata of Machines", func(m *clusterv1.MachineDeployment) { m.Spec.Template.Annotations = map[string]string{"a": "b"} }),
 			Entry("how they are drained", func(m *clusterv1.MachineDeployment) {
 				m.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To[int32](60)
+			}),
+			Entry("a moment long after the end of the upgrade", func(m *clusterv1.MachineDeployment) {
+				m.Spec.Rollout.After = metav1.NewTime(time.Now().Add(48 * time.Hour))
 			}),
 			Entry("its strategy", func(m *clusterv1.MachineDeployment) {
 				m.Spec.Rollout.Strategy = clusterv1.MachineDeploymentRolloutStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
