@@ -91,7 +91,12 @@ func (r *Reconciler) allowRemediation(ctx context.Context, s *scope) error {
 func isFixedForward(s *scope, id string) bool {
 	last := attempts.NewestWhere(s.attempts, func(attempt *infrav1.ElementalHostUpgrade) bool { return attempts.ID(attempt) == id })
 	return last != nil && last.PhaseNow() == infrav1.UpgradeSuperseded && attempts.HasEntered(last, attempts.StepAssess) &&
-		conditions.IsFalse(s.owner, clusterv1.MachineNodeReadyCondition) && owner.NotedTemplate(s.machine) != owner.MadeFrom(s.machine)
+		isNodeNotReady(s.owner) && owner.NotedTemplate(s.machine) != owner.MadeFrom(s.machine)
+}
+
+// isNodeNotReady reports whether the kubelet of a Machine says that its Node is not Ready; one that does not answer says nothing.
+func isNodeNotReady(machine *clusterv1.Machine) bool {
+	return conditions.IsFalse(machine, clusterv1.MachineNodeReadyCondition)
 }
 
 // isShown reports whether the stored ElementalMachine, or its Machine, which follows that, shows the disruption.
