@@ -32,8 +32,7 @@ type observation struct {
 	attempt *infrav1.ElementalHostUpgrade
 	// unfinished is another attempt of the same Machine that has not ended.
 	unfinished string
-	// succeeded are the hashes of the OS versions of the Machine's successful attempts, computed from their osVersionManagement,
-	// because a declared hash may be forged.
+	// succeeded are the hashes of the OS versions of the Machine's successful attempts.
 	succeeded []string
 	// pinned is the digest that the rollout resolved the image to, if it did.
 	pinned string

@@ -29,7 +29,7 @@ type ElementalClusterSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	SkipPreflight []PreflightCheck `json:"skipPreflight,omitempty"`
 
-	// quarantine lists the images that hosts of the cluster rolled back from. No host of the cluster is upgraded to one of them, nor is
+	// quarantine lists the images that hosts of the cluster rolled back from, or were lost with before a MachineHealthCheck had their Machines replaced. No host of the cluster is upgraded to one of them, nor is
 	// one of another cluster of the namespace, unless that waives the check Quarantine.
 	// The upgrade controller adds an image, and removes it when a host succeeds with it; users remove an entry to try its image
 	// again, or add one to ban its image. When the list is full the image that a host rolled back from first makes room; entries without

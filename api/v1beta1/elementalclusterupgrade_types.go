@@ -133,7 +133,7 @@ type PoolStage struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	Pools []string `json:"pools"`
 	// nodes is how many nodes of the pools, together, run the OS when the stage is done, those included that earlier stages or others have upgraded.
-	// They are the first by name; in a topology Cluster API chooses them. Default: all.
+	// They are the first by name, except for one that an image has left not Ready; in a topology Cluster API chooses them. Default: all.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Nodes *int32 `json:"nodes,omitempty"`

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/collections"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -296,11 +297,22 @@ func (r *Reconciler) quarantine(ctx context.Context, o *observation) (sequence.R
 // quarantineIfRemediated suspects the image with which a host was lost whose Machine is deleted by its health check: with the Machine the rollout would forget
 // why it has stopped, and the health check would follow it from node to node. A user who deletes the Machine, or releases the host, lets the rollout continue.
 func (r *Reconciler) quarantineIfRemediated(ctx context.Context, o *observation) (sequence.Result, error) {
-	if o.upgrade.Status.Phase != infrav1.UpgradeHostLost || o.upgrade.Spec.Release || !collections.IsUnhealthyAndOwnerRemediated(o.machine) {
+	isLost := o.upgrade.Status.Phase == infrav1.UpgradeHostLost || o.hostReport().Phase == infrav1.HostUpgradeSucceeded &&
+		conditions.GetReason(o.upgrade, disrupting) == infrav1.UpgradeLeftToHealthChecksReason // its kubelet is silent
+	if !isLost || o.upgrade.Spec.Release || !isRemediated(o.machine) {
 		return sequence.Done(), nil
 	}
 	return sequence.Done(), r.quarantineImage(ctx, o, o.digest(), "was lost with",
 		"the host was lost with it, and a MachineHealthCheck had Machine "+o.upgrade.Spec.MachineName+" replaced: if the host is broken, remove the digest")
+}
+
+// isRemediated reports whether a Machine is deleted by its owner for its health check. Where that is impossible, or put off, a user has deleted it.
+func isRemediated(machine *clusterv1.Machine) bool {
+	if machine == nil || machine.DeletionTimestamp.IsZero() || !collections.IsUnhealthyAndOwnerRemediated(machine) {
+		return false
+	}
+	reason := conditions.GetReason(machine, clusterv1.MachineOwnerRemediatedCondition) // control planes give the same
+	return reason != clusterv1.MachineSetMachineCannotBeRemediatedReason && reason != clusterv1.MachineSetMachineRemediationDeferredReason
 }
 
 // liftQuarantine believes only a host that has just booted the image for this attempt.

@@ -1,41 +1,51 @@
 // Copyright 2026 The Cluster API Provider Elemental Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hostupgrade
+package hostupgrade_test
 
 import (
+	"context"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-var _ = DescribeTable("An attempt replaces an image with which the Node is not Ready", func(expected bool, changes ...func(*observation)) {
-	notReady := func(o *observation) { o.node.Status.Conditions[0].Status = corev1.ConditionFalse }
-	former := func(o *observation) {
-		o.attempts = []infrav1.ElementalHostUpgrade{*o.upgrade, {
-			ObjectMeta: metav1.ObjectMeta{Name: "former", UID: "former"},
-			Spec:       infrav1.ElementalHostUpgradeSpec{MachineName: "m"},
-			Status: infrav1.ElementalHostUpgradeStatus{
-				Phase: infrav1.UpgradeSuperseded, Steps: []infrav1.UpgradeStepStatus{{Name: stepAssess, StartedAt: metav1.NewTime(noon)}},
-			},
-		}}
+var _ = Describe("An attempt on a Node that is not Ready", func() {
+	known := infrav1.UnhealthyObject{Kind: infrav1.UnhealthyDaemonSet, Namespace: "kube-system", Name: "broken-for-ever"}
+	// replaced makes a former attempt, with whose image the Node is not Ready.
+	replaced := func(ctx context.Context, w *world, phase infrav1.UpgradePhase, steps ...string) {
+		GinkgoHelper()
+		w.addUpgrade(ctx, "former", w.host, infrav1.NodeUpgradeOption{})
+		former := get(ctx, w, "former", &infrav1.ElementalHostUpgrade{})
+		former.Status.Phase, former.Status.UnhealthyBefore = phase, []infrav1.UnhealthyObject{known}
+		for _, step := range steps {
+			former.Status.Steps = append(former.Status.Steps, infrav1.UpgradeStepStatus{Name: step, StartedAt: metav1.NewTime(began)})
+		}
+		Expect(live.Status().Update(ctx, former)).To(Succeed())
 	}
-	Expect(typical(append([]func(*observation){notReady, former}, changes...)...).fixesForward()).To(Equal(expected))
-},
-	Entry("of an attempt that was superseded when its host had booted", true),
-	Entry("but its kubelet does not answer", false, func(o *observation) { o.node.Status.Conditions[0].Status = corev1.ConditionUnknown }),
-	Entry("but it is Ready", false, func(o *observation) { o.node.Status.Conditions[0].Status = corev1.ConditionTrue }),
-	Entry("but there was no attempt before", false, func(o *observation) { o.attempts = o.attempts[:1] }),
-	Entry("but that was of a former Machine", false, func(o *observation) { o.attempts[1].Spec.MachineName = "former" }),
-	Entry("but that succeeded", false, func(o *observation) { o.attempts[1].Status.Phase = infrav1.UpgradeSucceeded }),
-	Entry("but its host had not booted it", false, func(o *observation) { o.attempts[1].Status.Steps = nil }),
-)
+	const says = "is not Ready: bring it back"
 
-var _ = It("A superseded attempt does not wait for the other Machines of a control plane that Cluster API does not update", func(ctx SpecContext) {
-	o := typical(func(o *observation) { o.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""} })
-	Expect((&Reconciler{}).awaitControlPlane(ctx, o)).To(HaveField("IsDone()", true))
+	It("replaces the image with which it is so, and excuses only what was not healthy before that", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		replaced(ctx, w, infrav1.UpgradeSuperseded, "Reboot", "Assess")
+		setNode(ctx, w.host, "boot-1", corev1.ConditionFalse, longAgo)
+		w.drive(ctx, nil)
+		Expect(w.status(ctx)).To(And(HaveField("Phase", infrav1.UpgradeSucceeded), HaveField("UnhealthyBefore", ConsistOf(known))))
+	})
+
+	DescribeTable("waits for it", func(ctx SpecContext, phase infrav1.UpgradePhase, ready corev1.ConditionStatus, steps ...string) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		replaced(ctx, w, phase, steps...)
+		setNode(ctx, w.host, "boot-1", ready, longAgo)
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Message).To(ContainSubstring(says))
+	},
+		Entry("where its kubelet does not answer: no Pod of it would end", infrav1.UpgradeSuperseded, corev1.ConditionUnknown, "Reboot", "Assess"),
+		Entry("where the former attempt succeeded", infrav1.UpgradeSucceeded, corev1.ConditionFalse, "Reboot", "Assess"),
+		Entry("where its host was not rebooted", infrav1.UpgradeSuperseded, corev1.ConditionFalse, "Cordon"),
+	)
 })

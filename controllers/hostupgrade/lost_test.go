@@ -39,6 +39,22 @@ func (w *world) deleteMachine(ctx context.Context) {
 	Expect(live.Delete(ctx, &clusterv1.Machine{ObjectMeta: w.meta(w.host)})).To(Succeed())
 }
 
+// remediateMachine deletes the Machine as its owner does for its health check.
+func (w *world) remediateMachine(ctx context.Context, reason string) {
+	GinkgoHelper()
+	machine := get(ctx, w, w.host, &clusterv1.Machine{})
+	for _, of := range []string{clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition} {
+		conditions.Set(machine, metav1.Condition{Type: of, Status: metav1.ConditionFalse, Reason: reason})
+	}
+	Expect(live.Status().Update(ctx, machine)).To(Succeed())
+	w.deleteMachine(ctx)
+}
+
+func (w *world) quarantined(ctx context.Context) []infrav1.QuarantinedImage {
+	GinkgoHelper()
+	return get(ctx, w, clusterName, &infrav1.ElementalCluster{}).Spec.Quarantine
+}
+
 var _ = Describe("A host that was lost", func() {
 	var w *world
 
@@ -67,19 +83,21 @@ var _ = Describe("A host that was lost", func() {
 		Expect(w.marks(ctx)).To(Equal(marks{
 			Phase: infrav1.UpgradeAborted, OS: oldDigest, Pin: newDigest, Unschedulable: true, CordonedBy: "ours",
 		}))
-		Expect(get(ctx, w, clusterName, &infrav1.ElementalCluster{}).Spec.Quarantine).To(BeEmpty(), "a user lets the rollout continue")
+		Expect(w.quarantined(ctx)).To(BeEmpty(), "a user lets the rollout continue")
+	})
+
+	It("has its image not quarantined where its owner could not replace the Machine, and a user has deleted it", func(ctx SpecContext) {
+		w.remediateMachine(ctx, clusterv1.MachineSetMachineCannotBeRemediatedReason)
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeAborted))
+		Expect(w.quarantined(ctx)).To(BeEmpty())
 	})
 
 	It("has its image quarantined where a health check has its Machine replaced, which would follow the rollout", func(ctx SpecContext) {
-		machine := get(ctx, w, w.host, &clusterv1.Machine{})
-		for _, of := range []string{clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition} {
-			conditions.Set(machine, metav1.Condition{Type: of, Status: metav1.ConditionFalse, Reason: "Test"})
-		}
-		Expect(live.Status().Update(ctx, machine)).To(Succeed())
-		w.deleteMachine(ctx)
+		w.remediateMachine(ctx, clusterv1.MachineSetMachineRemediationMachineDeletingReason)
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeAborted))
-		Expect(get(ctx, w, clusterName, &infrav1.ElementalCluster{}).Spec.Quarantine).To(ConsistOf(And(
+		Expect(w.quarantined(ctx)).To(ConsistOf(And(
 			HaveField("Digest", newDigest), HaveField("Host", w.host), HaveField("Reason", ContainSubstring("a MachineHealthCheck had Machine "+w.host+" replaced")))))
 	})
 
@@ -190,6 +208,20 @@ var _ = Describe("The Machine of a host that dies is left to its health checks",
 		w.agent.silent = false
 		w.drive(ctx, nil)
 		Expect(w.marks(ctx).Phase).To(Equal(infrav1.UpgradeSuperseded))
+	})
+
+	It("when its kubelet falls silent after the boot, and has the image quarantined where a health check has the Machine replaced", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.agent.down = true
+		w.drive(ctx, func() bool { return hoststate.Ended(w.agent.marker.Phase) })
+		setNode(ctx, w.host, get(ctx, w, w.host, &infrav1.ElementalHost{}).Status.OS.BootID, corev1.ConditionUnknown, w.clock.Now())
+		w.rest(ctx)
+		w.clock.SetTime(w.clock.Now().Add(timeout))
+		w.rest(ctx)
+		w.remediateMachine(ctx, clusterv1.MachineSetMachineRemediationMachineDeletingReason)
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeAborted))
+		Expect(w.quarantined(ctx)).To(ConsistOf(HaveField("Digest", newDigest)))
 	})
 
 	DescribeTable("when its kubelet falls silent after the boot", func(ctx SpecContext, prepare func(context.Context, *world), waits string, end infrav1.UpgradePhase) {

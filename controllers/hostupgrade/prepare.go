@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -180,6 +181,11 @@ func (r *Reconciler) runChecks(ctx context.Context, o *observation, from preflig
 		return nil, err
 	}
 	subject := o.subject()
+	fixed, err := r.fixed(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	subject.FixesForward = fixed != nil
 	if subject.Quarantining, err = r.quarantining(ctx, o, from.MaxAge == 0); err != nil {
 		return nil, err
 	}
@@ -189,22 +195,21 @@ func (r *Reconciler) runChecks(ctx context.Context, o *observation, from preflig
 // subject is the node at hand.
 func (o *observation) subject() *preflight.Subject {
 	return &preflight.Subject{
-		Machine: o.machine, Elemental: o.elementalMachine, Host: o.host, Node: o.node, FixesForward: o.fixesForward(),
+		Machine: o.machine, Elemental: o.elementalMachine, Host: o.host, Node: o.node,
 		Drained: o.drain != nil && o.drain.IsAsked(),
 		Attempt: o.attempt, Admitted: o.admitted(), Rival: o.rival, Digest: o.digest(), Report: o.hostReport(),
 	}
 }
 
-// fixesForward reports whether the last attempt on the Machine was superseded after its host had booted the image, and the Node has not been Ready with that.
-// A kubelet that does not answer would end no Pod.
-func (o *observation) fixesForward() bool {
+// fixed is the attempt with whose image the Node is not Ready, and which this one replaces; nil if there is none. A kubelet that does not answer would end no
+// Pod.
+func (r *Reconciler) fixed(ctx context.Context, o *observation) (*infrav1.ElementalHostUpgrade, error) {
 	if o.node == nil || workload.IsReady(o.node) || workload.IsUnreachable(o.node) {
-		return false
+		return nil, nil
 	}
-	former := attempts.NewestWhere(o.attempts, func(other *infrav1.ElementalHostUpgrade) bool {
-		return other.UID != o.upgrade.UID && other.Spec.MachineName == o.upgrade.Spec.MachineName
-	})
-	return former != nil && former.PhaseNow() == infrav1.UpgradeSuperseded && attempts.HasEntered(former, stepAssess)
+	known, err := attempts.OnElementalMachine(ctx, r.Client, o.upgrade.Namespace, o.upgrade.Spec.ElementalMachineName)
+	others := slices.DeleteFunc(known, func(other infrav1.ElementalHostUpgrade) bool { return other.UID == o.upgrade.UID })
+	return attempts.LeftNotReady(others), err
 }
 
 // waivers are a person's, for this attempt, for the machine, for all that is rolled out from the template, or for the

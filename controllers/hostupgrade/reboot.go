@@ -13,7 +13,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -182,9 +181,10 @@ func (r *Reconciler) assessControlPlane(ctx context.Context, o *observation) (st
 }
 
 // awaitControlPlane keeps a superseded attempt, and so the Machine in the update that Cluster API has started, until KubeadmControlPlane finds all Machines
-// healthy: the next it does with an unhealthy one is to delete it. Where it updates none, the next image may be what makes the node healthy.
+// healthy: the next it does with an unhealthy one is to delete it. An attempt for a patched template does not wait: the next image
+// may be what makes the node healthy.
 func (r *Reconciler) awaitControlPlane(ctx context.Context, o *observation) (sequence.Result, error) {
-	if o.machineLeaves() || !owner.IsUpdating(o.machine) {
+	if o.machineLeaves() || o.upgrade.Spec.Driver != infrav1.DriverClusterAPI {
 		return sequence.Done(), nil
 	}
 	if waitFor, err := r.assessControlPlane(ctx, o); err != nil || waitFor != "" {

@@ -181,14 +181,24 @@ func (r *Reconciler) livingAttempts(ctx context.Context, o *observation) ([]stri
 const maxUnhealthy = 64
 
 // recordUnhealthy records what is not healthy on the node that is about to be cordoned, and reports whether there is anything that has to be stored
-// first. An attempt whose node is cordoned, or was, records nothing: what it has done to the node may be what it would find.
+// first. An attempt whose node is cordoned, or was, records nothing: what it has done to the node may be what it would find. One that replaces a bad image
+// takes over what was not healthy before that.
 func (r *Reconciler) recordUnhealthy(ctx context.Context, o *observation) (isNew bool, err error) {
 	if len(o.upgrade.Status.UnhealthyBefore) > 0 || attempts.HasEntered(o.upgrade, stepEvacuateVMs) || workload.CordonedBy(o.node) == o.attempt {
 		return false, nil
 	}
-	found, err := o.workload.Unhealthy(ctx, o.node, o.now)
-	if err != nil || len(found) == 0 {
+	fixed, err := r.fixed(ctx, o)
+	if err != nil {
 		return false, err
+	}
+	found := []infrav1.UnhealthyObject(nil)
+	if fixed != nil {
+		found = fixed.Status.UnhealthyBefore
+	} else if found, err = o.workload.Unhealthy(ctx, o.node, o.now); err != nil {
+		return false, err
+	}
+	if len(found) == 0 {
+		return false, nil
 	}
 	o.upgrade.Status.UnhealthyBefore = found[:min(len(found), maxUnhealthy)]
 	return true, nil

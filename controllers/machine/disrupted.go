@@ -6,6 +6,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -21,11 +22,10 @@ import (
 
 // observeDisrupted reports whether an attempt has the machine's Node out of service. A MachineHealthCheck may look at what is reported here. So it turns True with
 // reason Upgrading only while the Machine has the attempt's skip-remediation, which is removed after it has turned False. A lost host needs no annotation.
-func (r *Reconciler) observeDisrupted(ctx context.Context, s *scope) error {
+func (r *Reconciler) observeDisrupted(ctx context.Context, s *scope) (after time.Duration, err error) {
 	const disrupted = infrav1.DisruptedCondition
-	var err error
 	if s.attempts, err = attempts.OnElementalMachine(ctx, r.Client, s.machine.Namespace, s.machine.Name); err != nil {
-		return err
+		return 0, err
 	}
 	attempt := attempts.Disrupting(s.attempts)
 	if attempt == nil {
@@ -41,7 +41,7 @@ func (r *Reconciler) observeDisrupted(ctx context.Context, s *scope) error {
 	isProtected := conditions.IsTrue(s.machine, disrupted) && conditions.GetReason(s.machine, disrupted) == infrav1.UpgradingReason
 	if !isProtected {
 		if isProtected, err = r.isProtected(ctx, s.owner, attempts.ID(attempt)); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	switch {
@@ -51,7 +51,7 @@ func (r *Reconciler) observeDisrupted(ctx context.Context, s *scope) error {
 		condition.TrueBecause(s.machine, disrupted, infrav1.UpgradingReason, "%s, for ElementalHostUpgrade %s",
 			conditions.GetMessage(attempt, infrav1.UpgradeDisruptingCondition), attempt.Name)
 	}
-	return nil
+	return 0, nil
 }
 
 // isProtected reports whether an attempt keeps health checks from a Machine, by a live read: the annotation that the cache has may be removed by now.
@@ -70,33 +70,35 @@ func protector(machine *clusterv1.Machine) string {
 
 // allowRemediation removes the skip-remediation of an attempt that has released the Machine, or is gone. Where the host is not lost, it waits until neither the
 // ElementalMachine nor the Machine shows the disruption.
-func (r *Reconciler) allowRemediation(ctx context.Context, s *scope) error {
+func (r *Reconciler) allowRemediation(ctx context.Context, s *scope) (after time.Duration, err error) {
 	if s.owner == nil || protector(s.owner) == "" {
-		return nil
+		return 0, nil
 	}
 	attempt := protector(s.owner)
-	if released, err := r.isReleased(ctx, s.owner.Namespace, attempt); err != nil || !released || isFixedForward(s, attempt) {
-		return err
+	if released, err := r.isReleased(ctx, s.owner.Namespace, attempt); err != nil || !released {
+		return 0, err
+	}
+	if left := r.awaitsNext(s, attempt); left > 0 {
+		return left, nil
 	}
 	if conditions.GetReason(s.machine, infrav1.DisruptedCondition) != infrav1.HostLostReason {
 		if shown, err := r.isShown(ctx, s); err != nil || shown {
-			return err
+			return 0, err
 		}
 	}
-	return r.unmark(ctx, s.owner, attempt)
+	return 0, r.unmark(ctx, s.owner, attempt)
 }
 
-// isFixedForward reports whether an attempt, by its id, was superseded after its host had booted the image, the Node is not Ready with that although its
-// kubelet answers, and another content of the template is rolled out to the machine: the attempt for that takes the annotation over.
-func isFixedForward(s *scope, id string) bool {
-	last := attempts.NewestWhere(s.attempts, func(attempt *infrav1.ElementalHostUpgrade) bool { return attempts.ID(attempt) == id })
-	return last != nil && last.PhaseNow() == infrav1.UpgradeSuperseded && attempts.HasEntered(last, attempts.StepAssess) &&
-		isNodeNotReady(s.owner) && owner.NotedTemplate(s.machine) != owner.MadeFrom(s.machine)
-}
-
-// isNodeNotReady reports whether the kubelet of a Machine says that its Node is not Ready; one that does not answer says nothing.
-func isNodeNotReady(machine *clusterv1.Machine) bool {
-	return conditions.IsFalse(machine, clusterv1.MachineNodeReadyCondition)
+// awaitsNext is for how long the Machine of an attempt, by its id, remains protected, since its Node is not Ready with the image and another content of the
+// template is rolled out to it: the attempt for that takes the annotation over. It has as much time as a reboot. Zero if it is not awaited.
+func (r *Reconciler) awaitsNext(s *scope, id string) time.Duration {
+	former, newest := attempts.LeftNotReady(s.attempts), attempts.Newest(s.attempts)
+	isRolledOut := owner.NotedTemplate(s.machine) != owner.MadeFrom(s.machine)
+	isStopped := newest != nil && newest.PhaseNow().IsEnd() && newest.PhaseNow() != infrav1.UpgradeSuperseded
+	if former == nil || former.Status.FinishedAt == nil || attempts.ID(former) != id || !owner.IsNodeNotReady(s.owner) || !isRolledOut || isStopped {
+		return 0
+	}
+	return max(0, former.Spec.Options.WithDefaults().Timeouts.Reboot()-r.Clock.Since(former.Status.FinishedAt.Time))
 }
 
 // isShown reports whether the stored ElementalMachine, or its Machine, which follows that, shows the disruption.

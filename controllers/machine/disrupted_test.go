@@ -4,6 +4,8 @@
 package machine_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,7 +111,7 @@ var _ = Describe("An ElementalMachine whose Node is out of service", func() {
 		nodeIs := func(status metav1.ConditionStatus) {
 			GinkgoHelper()
 			apiserver.ChangeStatus(ctx, server.Client, owner, func() {
-				conditions.Set(owner, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: status, Reason: "Test"})
+				conditions.Set(owner, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: status, Reason: clusterv1.MachineNodeNotReadyReason})
 			})
 		}
 		rollsOut := func(template string) {
@@ -120,12 +122,22 @@ var _ = Describe("An ElementalMachine whose Node is out of service", func() {
 		rollsOut("clone-of-the-next")
 		apiserver.ChangeStatus(ctx, server.Client, attempt, func() {
 			attempt.Status.Phase = infrav1.UpgradeSuperseded
-			attempt.Status.Steps = []infrav1.UpgradeStepStatus{{Name: "Assess", StartedAt: metav1.Now()}}
+			attempt.Status.Steps = []infrav1.UpgradeStepStatus{{Name: "Reboot", StartedAt: metav1.Now()}, {Name: "Assess", StartedAt: metav1.Now()}}
+			attempt.Status.FinishedAt = new(metav1.NewTime(clock.Now()))
 		})
 		Consistently(server.Stored(ctx, owner)).Should(isProtected)
 
 		By("its kubelet does not answer any more")
 		nodeIs(metav1.ConditionUnknown)
+		Eventually(server.Stored(ctx, owner)).ShouldNot(isProtected)
+
+		By("no attempt has taken over in the time of a reboot")
+		nodeIs(metav1.ConditionFalse)
+		protect(ctx)
+		Consistently(server.Stored(ctx, owner)).Should(isProtected)
+		clock.SetTime(clock.Now().Add(31 * time.Minute))
+		DeferCleanup(func() { clock.SetTime(time.Now()) })
+		Expect(annotate(ctx, machine, "test.example.com/touched")).To(Succeed())
 		Eventually(server.Stored(ctx, owner)).ShouldNot(isProtected)
 	})
 

@@ -24,10 +24,12 @@ import (
 
 // reconcileNormal first reports what Cluster API counts by: nothing else that fails keeps it from that.
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if err := r.observeDisrupted(ctx, s); err != nil {
+	after, err := r.observeDisrupted(ctx, s)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return r.serve(ctx, s)
+	result, err := r.serve(ctx, s)
+	return util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: after}), err
 }
 
 // serve is the life of a machine, in order. Without a host there is nothing after the first.

@@ -81,7 +81,7 @@ func machineChanged() predicate.Funcs {
 			strconv.FormatBool(capiworkaround.HookFails(machine)),
 			protector(machine),
 			strconv.FormatBool(showsDisruption(machine)),
-			strconv.FormatBool(protector(machine) != "" && isNodeNotReady(machine)),
+			strconv.FormatBool(protector(machine) != "" && owner.IsNodeNotReady(machine)),
 		}
 	})
 }

@@ -41,7 +41,9 @@ func (r *Reconciler) followTemplate(ctx context.Context, s *scope) (changed bool
 	}
 	ctrl.LoggerFrom(ctx).Info("Following a template that was patched while the machine was made", "ElementalMachineTemplate", klog.KObj(template))
 	s.machine.Spec.OSVersionManagement = wanted.DeepCopy()
-	noteMade(s.machine)
+	if osversion.Unresolved(wanted) == "" {
+		owner.Note(s.machine, name, osversion.Hash(wanted))
+	}
 	return true, nil
 }
 

@@ -36,6 +36,17 @@ func HasEntered(attempt *infrav1.ElementalHostUpgrade, step string) bool {
 	return slices.ContainsFunc(attempt.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == step })
 }
 
+// LeftNotReady is the attempt whose image a host has booted, and with which its Node was not found good before another image was wanted: of some attempts on a
+// Machine the last that has had its host reboot, if that was superseded in step Assess. Nil if there is none.
+func LeftNotReady(among []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
+	last := NewestWhere(among, func(upgrade *infrav1.ElementalHostUpgrade) bool { return HasEntered(upgrade, StepReboot) })
+	if last == nil || last.PhaseNow() != infrav1.UpgradeSuperseded || !HasEntered(last, StepAssess) ||
+		conditions.Has(last, infrav1.FormerOSHealthyCondition) { // its host rolled back
+		return nil
+	}
+	return last
+}
+
 // Disrupting returns the newest attempt that has not ended and has its Node out of service. It returns nil if there is none.
 func Disrupting(among []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
 	return NewestWhere(among, func(upgrade *infrav1.ElementalHostUpgrade) bool {

@@ -46,3 +46,28 @@ var _ = DescribeTable("Outage", func(expected time.Duration, among ...infrav1.El
 	Entry("not one whose host was lost for hours", 2*time.Minute,
 		ran(1, []string{"Reboot", "Assess"}, time.Minute, time.Minute), ran(2, []string{"Reboot", "Assess"}, 5*time.Hour, time.Minute)),
 )
+
+var _ = DescribeTable("LeftNotReady", func(expected string, change func(first, second *infrav1.ElementalHostUpgrade)) {
+	booted := func(hour int, name string) infrav1.ElementalHostUpgrade {
+		upgrade := ran(hour, []string{"Reboot", "Assess"}, time.Minute, 0)
+		upgrade.Name, upgrade.Status.Phase = name, infrav1.UpgradeSuperseded
+		return upgrade
+	}
+	among := []infrav1.ElementalHostUpgrade{booted(1, "first"), booted(2, "second")}
+	change(&among[0], &among[1])
+	found := attempts.LeftNotReady(among)
+	if expected == "" {
+		Expect(found).To(BeNil())
+		return
+	}
+	Expect(found).To(HaveValue(HaveField("Name", expected)))
+},
+	Entry("is the last", "second", func(_, _ *infrav1.ElementalHostUpgrade) {}),
+	Entry("is the last that had its host reboot", "first", func(_, second *infrav1.ElementalHostUpgrade) { second.Status.Steps = nil }),
+	Entry("is none where that succeeded", "", func(_, second *infrav1.ElementalHostUpgrade) { second.Status.Phase = infrav1.UpgradeSucceeded }),
+	Entry("is none where that goes on", "", func(_, second *infrav1.ElementalHostUpgrade) { second.Status.Phase = infrav1.UpgradeProgressing }),
+	Entry("is none where its host has not come back", "", func(_, second *infrav1.ElementalHostUpgrade) { second.Status.Steps = second.Status.Steps[:1] }),
+	Entry("is none where its host rolled back", "", func(_, second *infrav1.ElementalHostUpgrade) {
+		second.Status.Conditions = []metav1.Condition{{Type: infrav1.FormerOSHealthyCondition, Status: metav1.ConditionTrue}}
+	}),
+)

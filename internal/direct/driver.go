@@ -77,6 +77,9 @@ type Machine struct {
 	Owner string
 	// Driver is Direct or RancherDrain.
 	Driver infrav1.UpgradeDriver
+
+	// isLeftNotReady says that its Node is not Ready with the image that is replaced: preflight lets no other node of the Cluster go down.
+	isLeftNotReady bool
 }
 
 // Result of a pass.

@@ -6,6 +6,8 @@ package direct
 import (
 	"context"
 
+	"sigs.k8s.io/cluster-api/util/annotations"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
@@ -114,10 +116,10 @@ func (p *pass) clone(ctx context.Context) (string, *inplace.Problem, error) {
 	return name, nil, nil
 }
 
-// note on a machine which template it is brought to.
+// note on a machine which template it is brought to. One that is paused is not written.
 func (p *pass) note(ctx context.Context, machine *infrav1.ElementalMachine, template, hash string) error {
 	before := machine.DeepCopy()
-	if !owner.Note(machine, template, hash) {
+	if annotations.HasPaused(machine) || !owner.Note(machine, template, hash) {
 		return nil
 	}
 	return p.patch(ctx, before, machine, "recording the rollout on")

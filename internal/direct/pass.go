@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -89,18 +88,24 @@ func (p *pass) step(ctx context.Context) (Result, error) {
 	if p.driver == infrav1.DriverRancherDrain {
 		return p.follow(ctx, progress)
 	}
+	paused := Result{}
+	for _, machine := range progress.paused {
+		paused.add(p.waits(machine, isPausedItself))
+	}
 	if progress.failed != "" {
 		return waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: progress.failed}), nil
 	}
 	result, err := p.startNext(ctx, progress)
+	result.add(paused)
 	if len(progress.pending)+len(progress.active) > 0 || progress.isWaiting {
 		result.add(Result{After: retry})
 	}
 	return result, err
 }
 
-// startNext starts the upgrades of the next machines: of control planes one at a time, and before all others, and of the others as many as are upgraded
-// at a time. A Machine that waits keeps none of the others from starting.
+// startNext starts the upgrades of the next machines: of control planes one at a time while no other is upgraded, and before all others that can start, and of
+// the others as many as are upgraded at a time. A Machine that waits keeps none of the others from starting, except that others are started together while one of
+// a control plane waits: it has its turn in between.
 func (p *pass) startNext(ctx context.Context, of progress) (Result, error) {
 	if len(of.pending) == 0 || slices.ContainsFunc(of.active, (*Machine).isControlPlane) {
 		return Result{}, nil
@@ -109,51 +114,49 @@ func (p *pass) startNext(ctx context.Context, of progress) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	most := int(options.WithDefaults().MaxConcurrent)
+	if len(of.active) < most {
+		if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
+			return waitingFor(problem), err
+		}
+	}
 	controlPlanes, others := inTurn(of.pending)
-	all, started, err := p.start(ctx, options, 1-len(of.active), controlPlanes...)
-	if started > 0 || err != nil || len(controlPlanes) > 0 && len(of.active) > 0 {
+	if len(controlPlanes) > 0 && len(of.active) > 0 {
+		result, _, err := p.start(ctx, options, 0, controlPlanes[0])
+		return result, err
+	}
+	all, started, err := p.start(ctx, options, 1, controlPlanes...)
+	if started > 0 || err != nil {
 		return all, err
 	}
-	result, _, err := p.start(ctx, options, int(options.WithDefaults().MaxConcurrent)-len(of.active), others...)
+	result, _, err := p.start(ctx, options, most-len(of.active), others...)
 	all.add(result)
 	return all, err
 }
 
-// inTurn are machines of control planes, and others. Those that are not Ready come first: preflight lets no other node of their Cluster go down.
+// inTurn are machines of control planes, and others. Those come first that were left not Ready.
 func inTurn(pending []*Machine) (controlPlanes, others []*Machine) {
-	for _, machine := range pending {
-		if machine.isControlPlane() {
-			controlPlanes = append(controlPlanes, machine)
-		} else {
-			others = append(others, machine)
+	for _, isLeftNotReady := range []bool{true, false} {
+		for _, machine := range pending {
+			switch {
+			case machine.isLeftNotReady != isLeftNotReady:
+			case machine.isControlPlane():
+				controlPlanes = append(controlPlanes, machine)
+			default:
+				others = append(others, machine)
+			}
 		}
 	}
-	slices.SortStableFunc(controlPlanes, notReadyFirst)
-	slices.SortStableFunc(others, notReadyFirst)
 	return controlPlanes, others
-}
-
-func notReadyFirst(a, b *Machine) int {
-	isReady := func(of *Machine) int {
-		if conditions.IsFalse(of.Machine, clusterv1.MachineReadyCondition) {
-			return 0
-		}
-		return 1
-	}
-	return isReady(a) - isReady(b)
 }
 
 // mostLooked is of how many machines that are not started yet it is looked for what they wait for, where there is no room for one.
 const mostLooked = 32
 
 // start the upgrades of machines, as many as there is room for. One that waits, or for which it fails, keeps no other from starting. After a conflict the
-// next pass starts it in its turn. That a machine of a pool waits is decided by the cache, which costs no request.
+// next pass starts it in its turn. That a machine of a pool waits is decided by the cache, which costs no request; of control planes one is
+// looked at where there is no room.
 func (p *pass) start(ctx context.Context, options infrav1.NodeUpgradeOption, room int, machines ...*Machine) (all Result, started int, err error) {
-	if room > 0 && len(machines) > 0 {
-		if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
-			return waitingFor(problem), 0, err
-		}
-	}
 	failed := []error{}
 	for i, machine := range machines {
 		if started >= room && i >= mostLooked {
@@ -220,8 +223,7 @@ func pausedOrGone(cluster *clusterv1.Cluster, name string) string {
 func (p *pass) paused(why string) Result {
 	_, hasImage := osversion.Image(p.of.OS)
 	for i := range p.machines {
-		machine := &p.machines[i]
-		if isBehind := !p.isAtRest(machine) || !p.isAssigned(machine.Elemental); isBehind && hasImage && owner.IsNoted(machine.Elemental) {
+		if hasImage && p.isBehind(&p.machines[i]) {
 			return waitingFor(&inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: why})
 		}
 	}

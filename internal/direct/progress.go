@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
@@ -31,6 +32,8 @@ type progress struct {
 	done []*Machine
 	// unheard are machines whose hosts have not joined, or not reported.
 	unheard []*Machine
+	// paused are machines that a user has paused themselves, and that are not written.
+	paused []*Machine
 	// pending machines have not begun.
 	pending []*Machine
 }
@@ -45,7 +48,13 @@ func (p *pass) look(ctx context.Context) (progress, error) {
 		if err != nil {
 			return found, err
 		}
-		if p.lookAtUnfinished(machine, all, &found) || p.isAtRest(machine) {
+		switch {
+		case p.lookAtUnfinished(machine, all, &found):
+			continue
+		case annotations.HasPaused(machine.Elemental) && p.isBehind(machine):
+			found.paused = append(found.paused, machine)
+			continue
+		case p.isAtRest(machine):
 			continue
 		}
 		if err := p.lookAt(ctx, machine, all, &found); err != nil {
@@ -81,13 +90,14 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 	last := p.lastTo(owner.NotedTemplate(machine.Elemental), all)
 	isHeard := host != nil && hoststate.Bootstrapped(host) && hoststate.Reported(host)
 	switch {
-	case p.isMadeWithIt(machine, host), isHeard && p.isDone(machine, last, host):
+	case p.isMadeWithIt(machine, host), isHeard && p.isDone(machine, last, attempts.Newest(all), host):
 		found.done = append(found.done, machine)
 	case hasFailed(last):
 		found.failed = p.failure(machine, last)
 	case !isHeard:
 		found.isWaiting, found.unheard = true, append(found.unheard, machine)
 	default:
+		machine.isLeftNotReady = attempts.LeftNotReady(all) != nil && owner.IsNodeNotReady(machine.Machine)
 		found.pending = append(found.pending, machine)
 	}
 	return nil
@@ -130,19 +140,28 @@ func (p *pass) isMadeWithIt(machine *Machine, host *infrav1.ElementalHost) bool 
 	return isNoNode && osversion.Same(machine.Elemental.Spec.OSVersionManagement, p.of.OS)
 }
 
+// isBehind reports whether something is to be rolled out to a machine, or is.
+func (p *pass) isBehind(machine *Machine) bool {
+	return owner.IsNoted(machine.Elemental) && (!p.isAtRest(machine) || !p.isAssigned(machine.Elemental))
+}
+
 // isAtRest reports whether nothing is rolled out to a machine: nothing was since it was first seen, or its host has reached the OS. One
 // whose host runs another has drifted, which is no reason to begin.
 func (p *pass) isAtRest(machine *Machine) bool {
 	return owner.NotedTemplate(machine.Elemental) == p.of.Template.Name
 }
 
-// isDone reports whether what is rolled out to a machine has reached its host. A former attempt does not count for one that asks for
-// another OS by now.
-func (p *pass) isDone(machine *Machine, last *infrav1.ElementalHostUpgrade, host *infrav1.ElementalHost) bool {
+// isDone reports whether what is rolled out to a machine has reached its host: by its last attempt, or by the newest one, which may be Cluster API's. A former
+// attempt does not count for one that asks for another OS by now.
+func (p *pass) isDone(machine *Machine, last, newest *infrav1.ElementalHostUpgrade, host *infrav1.ElementalHost) bool {
 	if !osversion.Same(machine.Elemental.Spec.OSVersionManagement, p.of.OS) {
 		return false
 	}
-	return last != nil && last.PhaseNow() == infrav1.UpgradeSucceeded || isReached(host, p.of.OS)
+	return hasSucceeded(last) || hasSucceeded(newest) && osversion.Same(newest.Spec.OSVersionManagement, p.of.OS) || isReached(host, p.of.OS)
+}
+
+func hasSucceeded(attempt *infrav1.ElementalHostUpgrade) bool {
+	return attempt != nil && attempt.PhaseNow() == infrav1.UpgradeSucceeded
 }
 
 // hasFailed reports whether an attempt has not reached its OS. One that was superseded makes room for another.

@@ -54,6 +54,9 @@ func (p *pass) startDrained(ctx context.Context, pending []*Machine) (all Result
 			waiting++
 			continue
 		}
+		if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
+			return waitingFor(problem), 0, err
+		}
 		options, err := p.options(ctx, machine)
 		if err != nil {
 			return Result{}, 0, err

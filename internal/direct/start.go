@@ -116,6 +116,9 @@ func (p *pass) waits(machine *Machine, why string) Result {
 	})
 }
 
+// isPausedItself says why a machine is not upgraded whose ElementalMachine a user has paused.
+const isPausedItself = "its ElementalMachine is paused: remove its annotation " + clusterv1.PausedAnnotation
+
 // inTheWay says what is done to a Machine already; empty if nothing is.
 func inTheWay(machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) string {
 	switch {
@@ -124,7 +127,7 @@ func inTheWay(machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) s
 	case annotations.HasPaused(machine):
 		return "it is paused"
 	case annotations.HasPaused(elemental):
-		return "its ElementalMachine is paused: remove its annotation " + clusterv1.PausedAnnotation
+		return isPausedItself
 	case owner.IsUpdating(machine) || metav1.HasAnnotation(machine.ObjectMeta, runtimev1.PendingHooksAnnotation):
 		return "Cluster API updates it in place"
 	}

@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -60,6 +61,13 @@ func ControlPlaneMachines(ctx context.Context, reader client.Reader, namespace, 
 	}
 	slices.SortFunc(list.Items, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	return list.Items, nil
+}
+
+// IsNodeNotReady reports whether the kubelet of a Machine says that its Node is not Ready. One that does not answer, or a Node that is gone, says nothing.
+// Source: Cluster API 1.14.2, core/reconcilers/machine/machine_controller_status.go.
+func IsNodeNotReady(machine *clusterv1.Machine) bool {
+	return conditions.IsFalse(machine, clusterv1.MachineNodeReadyCondition) &&
+		conditions.GetReason(machine, clusterv1.MachineNodeReadyCondition) == clusterv1.MachineNodeNotReadyReason
 }
 
 // IsUpdating reports whether Cluster API has marked a Machine, or its ElementalMachine, as being updated in place.
