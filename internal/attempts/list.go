@@ -63,11 +63,6 @@ func NewestWhere(among []infrav1.ElementalHostUpgrade, isChosen func(*infrav1.El
 	return newest
 }
 
-// Named is the one of some attempts that has a name; nil if none has.
-func Named(among []infrav1.ElementalHostUpgrade, name string) *infrav1.ElementalHostUpgrade {
-	return NewestWhere(among, func(upgrade *infrav1.ElementalHostUpgrade) bool { return upgrade.Name == name })
-}
-
 // OnNode are all attempts on a Node of a Cluster, ended ones too, from the manager's cache. They must not be changed.
 func OnNode(ctx context.Context, cache client.Reader, cluster client.ObjectKey, node string) ([]infrav1.ElementalHostUpgrade, error) {
 	return list(ctx, cache, cluster, client.MatchingFields{byNode: node}, client.UnsafeDisableDeepCopy)

@@ -126,11 +126,16 @@ func (c *Cluster) missingImage(ctx context.Context, os image.Image, controlPlane
 
 // inWork describes an attempt for a patched template, on one of some Machines, that has not ended. Of an update by Cluster API the Machine says it.
 func (c *Cluster) inWork(ctx context.Context, machines []clusterv1.Machine) (string, error) {
+	return c.unfinished(ctx, machines, func(of *infrav1.ElementalHostUpgrade) bool { return of.Spec.Driver == infrav1.DriverDirect })
+}
+
+// unfinished describes one of the attempts that are chosen, on one of some Machines, that has not ended; empty if there is none.
+func (c *Cluster) unfinished(ctx context.Context, machines []clusterv1.Machine, isChosen func(*infrav1.ElementalHostUpgrade) bool) (string, error) {
 	attempts, err := c.Attempts(ctx)
 	for i := range attempts {
 		of := &attempts[i]
 		isOf := slices.ContainsFunc(machines, func(machine clusterv1.Machine) bool { return machine.Name == of.Spec.MachineName })
-		if isOf && of.Spec.Driver == infrav1.DriverDirect && !of.PhaseNow().IsEnd() {
+		if isOf && isChosen(of) && !of.PhaseNow().IsEnd() {
 			return "ElementalHostUpgrade " + of.Name + ": " + of.Status.Message, err
 		}
 	}
@@ -149,7 +154,10 @@ func (c *Cluster) AwaitPool(ctx context.Context, pool string, os image.Image) er
 				return missing, err
 			}
 		}
-		return unless(len(machines) > 0, "it has no Machine"), nil
+		if len(machines) == 0 {
+			return "it has no Machine", nil
+		}
+		return c.unfinished(ctx, machines, func(of *infrav1.ElementalHostUpgrade) bool { return of.Spec.ImageURI == os.URI() })
 	})
 }
 
@@ -162,15 +170,6 @@ func (c *Cluster) missingOn(ctx context.Context, machine *clusterv1.Machine, os 
 	for i := range hosts {
 		if hosts[i].Name == machine.Status.NodeRef.Name && hosts[i].Status.OS.Digest != os.PlatformDigest {
 			return "ElementalHost " + hosts[i].Name + " runs " + hosts[i].Status.OS.ImageURI, nil
-		}
-	}
-	attempts, err := c.Attempts(ctx)
-	if err != nil {
-		return "", err
-	}
-	for i := range attempts {
-		if of := &attempts[i]; of.Spec.MachineName == machine.Name && of.Spec.ImageURI == os.URI() && !of.PhaseNow().IsEnd() {
-			return "ElementalHostUpgrade " + of.Name + " is at " + of.Status.Position(), nil
 		}
 	}
 	return unless(machine.Status.Phase == "Running" && !isUpdating(machine), "Machine %s is %s", machine.Name, machine.Status.Phase), nil
