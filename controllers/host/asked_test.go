@@ -13,12 +13,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
+// observed matches a host whose conditions are of a generation. A deletion makes another one.
+func observed(generation int64) OmegaMatcher {
+	return HaveField("Status.Conditions", ContainElement(And(HaveField("Type", clusterv1.ReadyCondition), HaveField("ObservedGeneration", generation))))
+}
+
 var _ = Describe("A host that is asked for an attempt", func() {
 	It("has no conditions written because it is asked for an attempt, and has them of its generation when that is withdrawn", func(ctx SpecContext) {
 		host := makeHost(ctx)
-		observed := func(generation int64) OmegaMatcher {
-			return HaveField("Status.Conditions", ContainElement(And(HaveField("Type", clusterv1.ReadyCondition), HaveField("ObservedGeneration", generation))))
-		}
 		Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		Eventually(settled(host)).WithPolling(apiserver.Settling).Should(BeTrue())
 		former := server.Stored(ctx, host)

@@ -81,6 +81,9 @@ var _ = Describe("The key of a deleted host", func() {
 			Eventually(server.Stored(ctx, host)).Should(HaveField("Status.Conditions", Not(BeEmpty())))
 			Expect(server.Client.Delete(ctx, host)).To(Succeed())
 			if after > 0 {
+				// The wait is counted from when the controller sees the deletion.
+				apiserver.Get(ctx, server.Client, host)
+				Eventually(server.Stored(ctx, host)).Should(observed(host.Generation))
 				Consistently(isGone(ctx, host)).Should(BeFalse())
 				Expect(registration(ctx, host).Spec.DeniedKeys).To(BeEmpty())
 				clock.SetTime(time.Now().Add(after))
