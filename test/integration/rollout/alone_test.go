@@ -138,7 +138,39 @@ var _ = Describe("A pool with a surge that this provider upgrades alone", Ordere
 		Expect(deleted()).To(HaveLen(1))
 		suite.ExpectOwnersLeftAlone(cluster.Lab)
 	})
+
+	It("upgrades Machines that are replaced only when a user deletes them, and those of a MachineSet without a MachineDeployment", func(ctx SpecContext) {
+		const onDelete = `{"spec":{"rollout":{"strategy":{"type":"OnDelete","rollingUpdate":null}}}}`
+		Expect(patchDeployment(ctx, cluster, scenario.Deployment, onDelete)).To(Succeed())
+		createOwnSet(ctx, cluster)
+		Eventually(running).WithContext(ctx).WithArguments(cluster).Should(HaveLen(3))
+		before, err := cluster.Identities(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		scaledDown := deleted()
+
+		wanted := push(ctx, cluster, "on-delete", image.OS{})
+		Expect(cluster.PatchImage(ctx, wanted)).To(Succeed())
+		Expect(cluster.AwaitImage(ctx, wanted)).To(Succeed())
+		Expect(cluster.Identities(ctx)).To(Equal(before))
+		Expect(deleted()).To(Equal(scaledDown))
+		suite.ExpectOwnersLeftAlone(cluster.Lab)
+	})
 })
+
+// createOwnSet creates a MachineSet without a MachineDeployment, of one Machine like those of the pool.
+func createOwnSet(ctx context.Context, cluster *scenario.Cluster) {
+	GinkgoHelper()
+	own := map[string]string{clusterv1.ClusterNameLabel: cluster.Options.Name, "example.com/set": "own"}
+	set := &clusterv1.MachineSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: "own", Labels: own},
+		Spec: clusterv1.MachineSetSpec{
+			ClusterName: cluster.Options.Name, Replicas: new(int32(1)),
+			Selector: metav1.LabelSelector{MatchLabels: own}, Template: deployment(ctx, cluster).Spec.Template,
+		},
+	}
+	set.Spec.Template.Labels = own
+	Expect(cluster.Lab.Kube.Create(ctx, set)).To(Succeed())
+}
 
 // otherVersion is a patch of a MachineDeployment that has Cluster API replace its Machines.
 const otherVersion = `{"spec":{"template":{"spec":{"version":"v1.99.0"}}}}`

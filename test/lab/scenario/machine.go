@@ -20,7 +20,11 @@ import (
 
 // CopyTemplate makes a template of a name like that of the workers.
 func (c *Cluster) CopyTemplate(ctx context.Context, name string) error {
-	of, err := c.template(ctx, Template)
+	return c.copyTemplate(ctx, Template, name)
+}
+
+func (c *Cluster) copyTemplate(ctx context.Context, from, name string) error {
+	of, err := c.template(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -31,7 +35,7 @@ func (c *Cluster) CopyTemplate(ctx context.Context, name string) error {
 	return nil
 }
 
-// Rotate has the workers' MachineDeployment refer to a copy of the template with another image, under a name that was not used before, as soon as the
+// Rotate has the workers' MachineDeployment refer to a copy of its template with another image, under a name that was not used before, as soon as the
 // guard admits that. Cluster API updates the Machines then.
 func (c *Cluster) Rotate(ctx context.Context, os image.Image) error {
 	return c.RotatePool(ctx, Deployment, os)
@@ -41,7 +45,7 @@ func (c *Cluster) Rotate(ctx context.Context, os image.Image) error {
 func (c *Cluster) RotatePool(ctx context.Context, pool string, os image.Image) error {
 	c.rotations++
 	name := fmt.Sprintf("%s-r%d", pool, c.rotations)
-	if err := c.CopyTemplate(ctx, name); err != nil {
+	if err := c.copyTemplate(ctx, c.TemplateOf(pool), name); err != nil {
 		return err
 	}
 	if err := c.PatchPool(ctx, name, os); err != nil {
