@@ -30,7 +30,7 @@ func freeStatePartition(u *upgrade) {
 func failChecks(u *upgrade) {
 	GinkgoHelper()
 	passed := checkOf(u) + ".passed"
-	script := "#!/bin/sh\nif [ ! -e " + passed + " ]; then touch " + passed + "; exit 0; fi\necho the array is degraded >&2\nexit 1\n"
+	script := "#!/bin/sh\nif [ ! -e " + passed + " ]; then : > " + passed + "; exit 0; fi\necho the array is degraded >&2\nexit 1\n"
 	Expect(os.MkdirAll(filepath.Dir(checkOf(u)), 0o755)).To(Succeed())
 	Expect(os.WriteFile(checkOf(u), []byte(script), 0o755)).To(Succeed())
 	DeferCleanup(passChecks, u)
