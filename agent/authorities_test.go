@@ -29,13 +29,14 @@ var _ = Describe("An API whose certificate authority is replaced", func() {
 		api  *apitest.API
 		host *worker
 		log  *gbytes.Buffer
-		// ahead is how far the host's clock is.
+		// ahead is how far the clocks of the host and the API are.
 		ahead atomic.Int64
 	)
 	BeforeEach(func() {
 		api = apitest.New()
 		DeferCleanup(api.Close)
 		ahead.Store(0)
+		api.SetClock(func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) })
 		host, log = newWorker(api), gbytes.NewBuffer()
 		host.config.Agent.Reconciliation = config.Duration(10 * time.Millisecond)
 	})

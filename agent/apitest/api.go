@@ -66,11 +66,13 @@ type API struct {
 	// slow requests are held until the client gives up.
 	slow bool
 	held int
+	// clock that the times in tokens are compared with.
+	clock func() time.Time
 }
 
 // New starts an API; Close ends it.
 func New() *API {
-	api := &API{changed: make(chan struct{}), hosts: map[string]*Host{}}
+	api := &API{changed: make(chan struct{}), hosts: map[string]*Host{}, clock: time.Now}
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET "+base, api.registration)
 	routes.HandleFunc("POST "+base+"/hosts", api.create)
@@ -91,6 +93,15 @@ func New() *API {
 func (a *API) Close() {
 	a.server.CloseClientConnections()
 	a.server.Close()
+}
+
+// SetClock has the API go by a clock, which the times in the tokens of hosts are compared with. Default: the time.
+func (a *API) SetClock(now func() time.Time) { a.update(func() { a.clock = now }) }
+
+func (a *API) now() time.Time {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return a.clock()
 }
 
 // URI of the registration.
@@ -281,7 +292,7 @@ func (a *API) verify(r *http.Request, name, key string) error {
 		return err
 	}
 	token := strings.TrimPrefix(r.Header.Get(wire.HostHeader), "Bearer ")
-	_, err = jwt.Parse(token, func(*jwt.Token) (any, error) { return public, nil },
+	_, err = jwt.Parse(token, func(*jwt.Token) (any, error) { return public, nil }, jwt.WithTimeFunc(a.now),
 		jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithSubject(name), jwt.WithAudience(a.URI()), jwt.WithExpirationRequired())
 	return err
 }
