@@ -21,7 +21,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 // raw encodes an object as Cluster API puts it into a request.
@@ -233,16 +233,29 @@ var _ = Describe("CanUpdateMachineSet", func() {
 		It("follows the options that were recorded for the rollout", func() {
 			cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Replacement: infrav1.ReplacementAllow})
 			plane.Create(ctx, cluster, elemental)
-			value, err := rollout.Snapshot(infrav1.NodeUpgradeOption{Replacement: infrav1.ReplacementDeny})
-			Expect(err).NotTo(HaveOccurred())
+			template := ownertest.Template(namespace, "new", "b")
+			of := ownertest.Rollout(template, "c")
+			of.Spec.Options.Replacement = infrav1.ReplacementDeny
+			plane.Create(ctx, template, of)
 			desired := templateObject("new", map[string]any{"other": "x"})
-			desired["metadata"] = map[string]any{"name": "new", "annotations": map[string]any{infrav1.RolloutOptionsAnnotation: value}}
 			response := ask(setRequest{namespace: namespace, current: templateObject("old", map[string]any{}), desired: desired}.build())
 			Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusFailure))
-			Expect(response.Message).To(ContainSubstring(infrav1.RolloutOptionsAnnotation))
+			Expect(response.Message).To(ContainSubstring("spec.options of ElementalRollout new"))
 
-			By("but not those of a rollout that is over: the template stays the same")
+			By("but not those of a rollout of what the template had before")
+			apiserver.Change(ctx, c, template, func() { template.Spec.Template.Spec.OSVersionManagement = ownertest.OS("c") })
+			response = ask(setRequest{namespace: namespace, current: templateObject("old", map[string]any{}), desired: desired}.build())
+			Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusSuccess), response.Message)
+			apiserver.Change(ctx, c, template, func() { template.Spec.Template.Spec.OSVersionManagement = ownertest.OS("b") })
+
+			By("nor where the template stays the same")
 			desired["metadata"].(map[string]any)["name"] = "old"
+			response = ask(setRequest{namespace: namespace, current: templateObject("old", map[string]any{}), desired: desired}.build())
+			Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusSuccess), response.Message)
+
+			By("nor those of a rollout that is over")
+			desired["metadata"].(map[string]any)["name"] = "new"
+			apiserver.Change(ctx, c, of, func() { of.Spec.Completed = true })
 			response = ask(setRequest{namespace: namespace, current: templateObject("old", map[string]any{}), desired: desired}.build())
 			Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusSuccess), response.Message)
 		})
@@ -266,11 +279,6 @@ var _ = Describe("CanUpdateMachineSet", func() {
 			}),
 			Entry("when there was no bootstrap template", func(r *runtimehooksv1.CanUpdateMachineSetRequest) {
 				r.Desired.BootstrapConfigTemplate = raw(map[string]any{"kind": "KubeadmConfigTemplate"})
-			}),
-			Entry("when the recorded options cannot be read", func(r *runtimehooksv1.CanUpdateMachineSetRequest) {
-				broken := templateObject("new", map[string]any{"other": "x"})
-				broken["metadata"] = map[string]any{"name": "new", "annotations": map[string]any{infrav1.RolloutOptionsAnnotation: "Allow"}}
-				r.Desired.InfrastructureMachineTemplate = raw(broken)
 			}),
 		)
 	})
@@ -347,18 +355,17 @@ var _ = Describe("CanUpdateMachine", func() {
 		Expect(response.Message).To(ContainSubstring("ElementalCluster c"))
 	})
 
-	It("finds the recorded options on the template, and tells the Machine and its owner", func() {
+	It("finds the options of the rollout, and tells the Machine and its owner", func() {
 		cluster, elemental := ownertest.Cluster(namespace, "c", infrav1.NodeUpgradeOption{Replacement: infrav1.ReplacementAllow})
 		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "new")
 		template := ownertest.Template(namespace, "new", "b")
-		template.Annotations = map[string]string{infrav1.RolloutOptionsAnnotation: "{}"}
-		plane.Create(ctx, cluster, elemental, kcp, template)
+		plane.Create(ctx, cluster, elemental, kcp, template, ownertest.Rollout(template, "c"))
 		plane.Create(ctx, client.Object(ownertest.ControlPlaneMachine(kcp, "m")))
 		handlers, recorder := newHandlers()
 		response := &runtimehooksv1.CanUpdateMachineResponse{}
 		handlers.CanUpdateMachine(ctx, request(machineObject("old", map[string]any{"selector": "x"}), machineObject("new", map[string]any{})), response)
 		Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusFailure))
-		Expect(response.Message).To(And(ContainSubstring("ElementalMachine spec.selector"), ContainSubstring("ElementalMachineTemplate new")))
+		Expect(response.Message).To(And(ContainSubstring("ElementalMachine spec.selector"), ContainSubstring("ElementalRollout new")))
 		Expect(recorder.Events).To(HaveLen(3), "template, Machine, control plane")
 		Expect(strings.Count(<-recorder.Events, "spec.selector")).To(Equal(1))
 	})

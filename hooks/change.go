@@ -35,8 +35,6 @@ type change struct {
 	cluster string
 	// fromTemplate and toTemplate are the infrastructure templates before and after.
 	fromTemplate, toTemplate string
-	// toAnnotations are those of toTemplate, where the request holds it.
-	toAnnotations map[string]string
 	// machineDeployment or machine is the object that changes.
 	machineDeployment, machine string
 }
@@ -64,7 +62,6 @@ func changeOfMachineSet(req *runtimehooksv1.CanUpdateMachineSetRequest) (*change
 		machineDeployment: desired.MachineSet.Labels[clusterv1.MachineDeploymentNameLabel],
 		fromTemplate:      infrastructure.current.text("metadata", "name"),
 		toTemplate:        infrastructure.desired.text("metadata", "name"),
-		toAnnotations:     annotationsOf(infrastructure.desired),
 	}
 	for _, path := range differences("spec.template.spec", machines.current.at(objectSpec...), machines.desired.at(objectSpec...)) {
 		c.uncovered = append(c.uncovered, "MachineSet "+path)
@@ -93,8 +90,8 @@ func changeOfMachine(req *runtimehooksv1.CanUpdateMachineRequest) (*change, erro
 		namespace:    current.Machine.Namespace,
 		cluster:      current.Machine.Spec.ClusterName,
 		machine:      current.Machine.Name,
-		fromTemplate: annotationsOf(infrastructure.current)[clusterv1.TemplateClonedFromNameAnnotation],
-		toTemplate:   annotationsOf(infrastructure.desired)[clusterv1.TemplateClonedFromNameAnnotation],
+		fromTemplate: infrastructure.current.text("metadata", "annotations", clusterv1.TemplateClonedFromNameAnnotation),
+		toTemplate:   infrastructure.desired.text("metadata", "annotations", clusterv1.TemplateClonedFromNameAnnotation),
 	}
 	for _, path := range differences("spec", machines.current.at(objectSpec...), machines.desired.at(objectSpec...)) {
 		c.uncovered = append(c.uncovered, "Machine "+path)
@@ -161,14 +158,6 @@ func (p pair) kind() string {
 func isElemental(object document, kind string) bool {
 	group, _, _ := strings.Cut(object.text("apiVersion"), "/")
 	return group == infrav1.GroupVersion.Group && object.text("kind") == kind
-}
-
-func annotationsOf(object document) map[string]string {
-	annotations := map[string]string{}
-	for key, value := range fields(object.at("metadata", "annotations")) {
-		annotations[key], _ = value.(string)
-	}
-	return annotations
 }
 
 // machineSpecs leaves out of two Machine specs what Cluster API leaves out when it compares them: what

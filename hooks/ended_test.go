@@ -11,9 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("UpdateMachine", func() {
@@ -73,19 +72,46 @@ var _ = Describe("UpdateMachine", func() {
 			Expect(w.call()).To(beInProgress("Upgrade requested"))
 		})
 		It("is not done under the wanted name: another follows it", func() {
-			attempt := madeUp(rollout.UpgradeName("m", "new", osversion.Hash(w.elemental.Spec.OSVersionManagement)))
+			attempt := madeUp(w.attemptName())
 			ended(attempt)
 			Expect(w.call()).To(beInProgress("Upgrade requested"))
 			Expect(w.upgrades()).To(BeEmpty())
 		})
 		It("does not stop at one that failed under the wanted name: another follows it", func() {
 			w.boots(infrav1.HostOS{ImageURI: oldImage, BootMode: "active"})
-			attempt := madeUp(rollout.UpgradeName("m", "new", osversion.Hash(w.elemental.Spec.OSVersionManagement)))
+			attempt := madeUp(w.attemptName())
 			attempt.Status.Phase = infrav1.UpgradeFailed
 			ended(attempt)
 			Expect(w.call()).To(beInProgress("Upgrade requested"))
 			Expect(w.upgrades()).To(BeEmpty())
 		})
+	})
+
+	Describe("of an attempt whose rollout is not current any more, because its template was patched", func() {
+		patch := func() {
+			GinkgoHelper()
+			template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "new"}}
+			apiserver.Change(ctx, c, template, func() { template.Spec.Template.Spec.OSVersionManagement = ownertest.OS("oci:registry/os:3") })
+			next := ownertest.Rollout(template, "c")
+			next.Name, next.Spec.Revision = "next", 2
+			plane.Create(ctx, next)
+		}
+
+		It("is not done while the attempt has ended badly, and says so", func() {
+			w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeRolledBack, Message: "booted snapshot 1"})
+			patch()
+			Expect(ask(w.machine, w.elemental)).To(beInProgress("RolledBack: booted snapshot 1"))
+		})
+		It("is done once the attempt is superseded", func() {
+			w.attemptIs(infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeSuperseded})
+			patch()
+			Expect(ask(w.machine, w.elemental)).To(beDone())
+		})
+	})
+
+	It("is done of a Machine without an attempt, where nothing is recorded of its template and its owner refers to another one of the same OS", func() {
+		w.wants(ownertest.Template(w.namespace, "next", newImage))
+		Expect(ask(w.machine, w.elemental)).To(beDone())
 	})
 
 	Describe("of an attempt that was superseded", func() {

@@ -28,14 +28,14 @@ var bootModes = []string{"active", "passive"}
 type observation struct {
 	wanted *wantedOS
 	host   *infrav1.ElementalHost
-	// attempt with the expected key, nil if there is none.
+	// attempt of the rollout or, while none is recorded, the last one to the same OS of the template; nil if there is none.
 	attempt *infrav1.ElementalHostUpgrade
 	// unfinished is another attempt of the same Machine that has not ended.
 	unfinished string
 	// succeeded are the hashes of the OS versions of the Machine's successful attempts.
 	succeeded []string
-	// pinned is the digest that the rollout resolved the image to, if it did.
-	pinned string
+	// rollout of the desired OS to the Cluster; nil while it is not recorded.
+	rollout *infrav1.ElementalRollout
 }
 
 // unmanaged reports whether neither the request nor the ElementalMachine, read live, specifies an image: there is nothing to do
@@ -114,22 +114,35 @@ func observe(ctx context.Context, reader client.Reader, chain *association.Chain
 		return nil, err
 	}
 	seen := &observation{wanted: wanted, host: chain.Host}
-	if err := seen.readAttempts(ctx, reader); err != nil {
+	if err := seen.readRollout(ctx, reader); err != nil {
 		return nil, err
 	}
-	if err := seen.readPin(ctx, reader); err != nil {
+	if err := seen.readAttempts(ctx, reader); err != nil {
 		return nil, err
 	}
 	return seen, nil
 }
 
-func (o *observation) readPin(ctx context.Context, reader client.Reader) error {
-	template, err := existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, o.host.Namespace, o.wanted.template())
-	if err != nil || template == nil {
-		return err
+func (o *observation) readRollout(ctx context.Context, reader client.Reader) error {
+	all, err := rollout.OfTemplate(ctx, reader, o.host.Namespace, o.wanted.template())
+	o.rollout = rollout.Current(all, o.wanted.machine.Spec.ClusterName, o.wanted.elemental.Spec.OSVersionManagement)
+	return err
+}
+
+// upgradeName is the name of the attempt; empty while no rollout is recorded.
+func (o *observation) upgradeName() string {
+	if o.rollout == nil {
+		return ""
 	}
-	o.pinned = rollout.PinnedDigest(template.Annotations[infrav1.RolloutDigestAnnotation], o.wanted.image())
-	return nil
+	return rollout.UpgradeName(o.wanted.machine.Name, o.rollout.Name)
+}
+
+// pinned is the digest that the rollout resolved the image to; empty if it did not.
+func (o *observation) pinned() string {
+	if o.rollout == nil {
+		return ""
+	}
+	return o.rollout.Spec.ImageDigest
 }
 
 func (o *observation) readAttempts(ctx context.Context, reader client.Reader) error {
@@ -140,11 +153,16 @@ func (o *observation) readAttempts(ctx context.Context, reader client.Reader) er
 		return fmt.Errorf("listing ElementalHostUpgrades: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b infrav1.ElementalHostUpgrade) int { return cmp.Compare(a.Name, b.Name) })
+	name := o.upgradeName()
+	if name == "" {
+		o.attempt = attempts.LastUpdate(list.Items, o.wanted.template(), o.wanted.elemental.Spec.OSVersionManagement)
+	}
 	for i := range list.Items {
 		attempt := &list.Items[i]
 		switch {
-		case attempt.Name == o.wanted.upgradeName():
+		case attempt.Name == name:
 			o.attempt = attempt
+		case o.attempt != nil && attempt.UID == o.attempt.UID:
 		case !attempt.PhaseNow().IsEnd() && o.unfinished == "":
 			o.unfinished = attempt.Name
 		case attempt.PhaseNow() == infrav1.UpgradeSucceeded && attempt.Spec.HostName == o.host.Name:
@@ -160,7 +178,7 @@ func (o *observation) satisfied() bool {
 	if o.host.Spec.Upgrade != nil || o.host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending {
 		return false
 	}
-	if !runs(o.host, o.wanted.image(), o.pinned) {
+	if !runs(o.host, o.wanted.image(), o.pinned()) {
 		return false
 	}
 	return osversion.IsImageOnly(o.wanted.elemental.Spec.OSVersionManagement) || slices.Contains(o.succeeded, o.wanted.hash())

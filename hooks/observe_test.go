@@ -19,7 +19,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // withoutMachines is an API server that does not list Machines.
@@ -147,15 +146,9 @@ var _ = Describe("UpdateMachine", func() {
 	})
 
 	It("goes by the name of the image where a host reports no digest", func() {
-		w.annotates(infrav1.RolloutDigestAnnotation, rollout.Pin(newImage, "sha256:2"))
+		w.pins("sha256:2")
 		w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "active"})
 		Expect(w.call()).To(beDone())
-	})
-
-	It("asks nothing of a host while the options of the rollout cannot be understood", func() {
-		w.annotates(infrav1.RolloutOptionsAnnotation, "Allow")
-		Expect(w.call()).To(notRead)
-		Expect(w.upgrades()).To(BeEmpty())
 	})
 
 	DescribeTable("has an attempt be looked after by the manager of its ElementalMachine", func(labels map[string]string, matcher OmegaMatcher) {

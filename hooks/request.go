@@ -16,7 +16,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
@@ -28,7 +27,7 @@ func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error)
 	if !owner.IsUpdating(machine) {
 		return inProgress(fmt.Sprintf("Machine %s is not marked as being updated in place", machine.Name)), nil
 	}
-	want, known, err := owner.WantsLatestOS(ctx, h.Owners.Live, machine)
+	want, known, err := owner.WantsOS(ctx, h.Owners.Live, machine)
 	if err != nil {
 		return answer{}, err
 	}
@@ -43,6 +42,9 @@ func (h *Handlers) begin(ctx context.Context, seen *observation) (answer, error)
 	}
 	if closed, err := h.Namespaces.NotOptedIn(ctx, machine.Namespace); err != nil || closed != "" {
 		return inProgress(closed), err
+	}
+	if seen.rollout == nil && want.TemplateName != seen.wanted.template() { // nothing is recorded of a template to which no owner refers
+		return h.release(ctx, machine, want)
 	}
 	return h.request(ctx, seen)
 }
@@ -61,26 +63,16 @@ func (h *Handlers) release(ctx context.Context, machine *clusterv1.Machine, want
 
 // request creates the attempt. Its deterministic name ensures that there is only one, however often the hook is called.
 func (h *Handlers) request(ctx context.Context, seen *observation) (answer, error) {
-	options, err := h.rolloutOptions(ctx, seen.wanted)
-	if err != nil {
-		return answer{}, err
+	if seen.rollout == nil {
+		return inProgress(fmt.Sprintf("Waiting for the rollout of ElementalMachineTemplate %s to Cluster %s to be recorded, which nothing is while the template is paused",
+			seen.wanted.template(), seen.wanted.machine.Spec.ClusterName)), nil
 	}
 	attempt := attempts.New(attempts.Upgrade{
 		Chain:    &association.Chain{Machine: seen.wanted.machine, Elemental: seen.wanted.elemental, Host: seen.host},
-		Template: seen.wanted.template(), Options: options, Driver: infrav1.DriverClusterAPI,
+		Template: seen.wanted.template(), Rollout: seen.rollout.Name, Options: seen.rollout.Spec.Options, Driver: infrav1.DriverClusterAPI,
 	})
 	if err := h.Client.Create(ctx, attempt); err != nil && !apierrors.IsAlreadyExists(err) {
 		return answer{}, fmt.Errorf("creating ElementalHostUpgrade %s: %w", attempt.Name, err)
 	}
 	return inProgress(requested), nil
-}
-
-// rolloutOptions are those recorded on the template, or else those of the Cluster.
-func (h *Handlers) rolloutOptions(ctx context.Context, wanted *wantedOS) (infrav1.NodeUpgradeOption, error) {
-	namespace := wanted.elemental.Namespace
-	template, err := existing.Get(ctx, h.Client, &infrav1.ElementalMachineTemplate{}, namespace, wanted.template())
-	if err != nil {
-		return infrav1.NodeUpgradeOption{}, err
-	}
-	return owner.RolloutOptions(ctx, h.Client, template, namespace, wanted.machine.Spec.ClusterName)
 }

@@ -103,7 +103,7 @@ func (o *observation) upgradedToWanted() bool {
 // superseded is done, so that Cluster API continues with what the owner wants now. If that is the same OS
 // again, Cluster API would take the Machine for updated and not ask again, so the attempt is recreated instead.
 func (h *Handlers) superseded(ctx context.Context, seen *observation) (answer, error) {
-	want, found, err := owner.WantsLatestOS(ctx, h.Owners.Live, seen.wanted.machine)
+	want, found, err := owner.WantsOS(ctx, h.Owners.Live, seen.wanted.machine)
 	if err != nil {
 		return answer{}, err
 	}

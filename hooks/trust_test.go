@@ -220,6 +220,7 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 		w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "active"})
 		stale := w.host.DeepCopy()
 		w.boots(infrav1.HostOS{ImageURI: oldImage, BootMode: "active"})
+		w.rollsOut()
 		handlers, _ := newHandlers()
 		handlers.Client = lagging{Client: c, host: stale}
 		response := &runtimehooksv1.UpdateMachineResponse{}

@@ -15,8 +15,10 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 const (
@@ -65,15 +67,6 @@ func (w *worker) wants(template *infrav1.ElementalMachineTemplate) {
 	Expect(c.Update(ctx, w.md)).To(Succeed())
 }
 
-// annotates template "new", as a rollout does.
-func (w *worker) annotates(key, value string) {
-	GinkgoHelper()
-	template := &infrav1.ElementalMachineTemplate{}
-	Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "new"}, template)).To(Succeed())
-	template.Annotations = map[string]string{key: value}
-	Expect(c.Update(ctx, template)).To(Succeed())
-}
-
 func (w *worker) boots(os infrav1.HostOS) {
 	GinkgoHelper()
 	w.host.Status.OS, w.host.Status.Phase, w.host.Status.Agent.Version = os, infrav1.HostPhaseRunning, "v0.8.0"
@@ -84,7 +77,41 @@ func (w *worker) boots(os infrav1.HostOS) {
 func (w *worker) call() *runtimehooksv1.UpdateMachineResponse {
 	GinkgoHelper()
 	Expect(c.Update(ctx, w.elemental)).To(Succeed())
+	if w.elemental.Spec.OSVersionManagement != nil {
+		w.rollsOut()
+	}
 	return ask(w.machine, w.elemental)
+}
+
+// rollsOut what the machine specifies to its Cluster, as the controller of templates records it.
+func (w *worker) rollsOut() *infrav1.ElementalRollout {
+	GinkgoHelper()
+	template := ownertest.Template(w.namespace, owner.MadeFrom(w.elemental), "")
+	template.Spec.Template.Spec.OSVersionManagement = w.elemental.Spec.OSVersionManagement
+	all, err := rollout.OfTemplate(ctx, c, w.namespace, template.Name)
+	Expect(err).NotTo(HaveOccurred())
+	if of := rollout.Current(all, "c", w.elemental.Spec.OSVersionManagement); of != nil {
+		return of
+	}
+	options, _, err := owner.ClusterOptions(ctx, c, w.namespace, "c")
+	Expect(err).NotTo(HaveOccurred())
+	of := rollout.New(template, apiserver.Get(ctx, c, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}), options, all)
+	plane.Create(ctx, of)
+	return of
+}
+
+// pins the rollout to a digest.
+func (w *worker) pins(digest string) {
+	GinkgoHelper()
+	of := w.rollsOut()
+	of.Spec.ImageDigest = digest
+	Expect(c.Update(ctx, of)).To(Succeed())
+}
+
+// attemptName is that of the attempt of the rollout.
+func (w *worker) attemptName() string {
+	GinkgoHelper()
+	return rollout.UpgradeName("m", w.rollsOut().Name)
 }
 
 // ask sends a request with these objects, whether or not they are what is stored.
@@ -116,8 +143,7 @@ func (w *worker) upgrades() []infrav1.ElementalHostUpgrade {
 func (w *worker) attempt() *infrav1.ElementalHostUpgrade {
 	GinkgoHelper()
 	attempt := &infrav1.ElementalHostUpgrade{}
-	name := rollout.UpgradeName("m", "new", osversion.Hash(w.elemental.Spec.OSVersionManagement))
-	Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, attempt)).To(Succeed())
+	Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: w.attemptName()}, attempt)).To(Succeed())
 	return attempt
 }
 
@@ -187,14 +213,16 @@ var _ = Describe("UpdateMachine", func() {
 	})
 
 	It("takes the options that were recorded for the rollout before those of today", func() {
-		template := &infrav1.ElementalMachineTemplate{}
-		Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "new"}, template)).To(Succeed())
-		value, err := rollout.Snapshot(infrav1.NodeUpgradeOption{MaxConcurrent: 2})
-		Expect(err).NotTo(HaveOccurred())
-		template.Annotations = map[string]string{infrav1.RolloutOptionsAnnotation: value}
-		Expect(c.Update(ctx, template)).To(Succeed())
+		w.rollsOut()
+		cluster := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
+		apiserver.Change(ctx, c, cluster, func() { cluster.Spec.NodeUpgradeOption.MaxConcurrent = 2 })
 		w.call()
-		Expect(w.attempt().Spec.Options.MaxConcurrent).To(Equal(int32(2)))
+		Expect(w.attempt().Spec.Options.MaxConcurrent).To(Equal(int32(7)))
+	})
+
+	It("waits until the rollout is recorded, by which the attempt is known", func() {
+		Expect(ask(w.machine, w.elemental)).To(beInProgress("Waiting for the rollout of ElementalMachineTemplate new to Cluster c to be recorded, which nothing is while the template is paused"))
+		Expect(w.upgrades()).To(BeEmpty())
 	})
 
 	DescribeTable("translates an attempt that goes on or has ended badly",
@@ -243,14 +271,12 @@ var _ = Describe("UpdateMachine", func() {
 				w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "recovery"})
 			}),
 			Entry("when the tag has moved since", func() {
-				w.annotates(infrav1.RolloutDigestAnnotation, rollout.Pin(newImage, "sha256:3"))
+				w.pins("sha256:3")
 			}),
-			Entry("when the host runs what another image was resolved to", func() {
-				w.annotates(infrav1.RolloutDigestAnnotation, rollout.Pin("oci:registry/os:4", "sha256:4"))
-				w.boots(infrav1.HostOS{ImageURI: "oci:registry/os:4", Digest: "sha256:4", BootMode: "active"})
-			}),
-			Entry("when the host runs a digest of which it is not known what was resolved to it", func() {
-				w.annotates(infrav1.RolloutDigestAnnotation, "sha256:4")
+			Entry("when the host runs what the image of a former rollout was resolved to", func() {
+				former := ownertest.Rollout(ownertest.Template(w.namespace, "new", "oci:registry/os:4"), "c")
+				former.Spec.ImageDigest = "sha256:4"
+				plane.Create(ctx, former)
 				w.boots(infrav1.HostOS{ImageURI: "oci:registry/os:4", Digest: "sha256:4", BootMode: "active"})
 			}),
 			Entry("when the recovery system is wanted too, which cannot be seen", func() {

@@ -11,7 +11,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // wantedOS is the OS that a Machine should run according to its ElementalMachine, read from one reader.
@@ -43,9 +42,4 @@ func (w *wantedOS) hash() string { return osversion.Hash(w.elemental.Spec.OSVers
 // template that the ElementalMachine was last given the content of.
 func (w *wantedOS) template() string {
 	return w.elemental.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
-}
-
-// upgradeName is the name of the attempt.
-func (w *wantedOS) upgradeName() string {
-	return rollout.UpgradeName(w.machine.Name, w.template(), w.hash())
 }

@@ -181,7 +181,6 @@ const (
 	UnsupportedControlPlaneReason = "UnsupportedControlPlane"
 	// NamespaceNotOptedInReason: the Namespace does not have the label that is the consent to upgrades in place.
 	NamespaceNotOptedInReason = "NamespaceNotOptedIn"
-	CloneChangedReason        = "CloneChanged"
 	// WaitingForMachineReason: a Machine that is next cannot be upgraded yet.
 	WaitingForMachineReason = "WaitingForMachine"
 	// WaitingForRancherReason: the Machines are upgraded when Rancher drains their Nodes.

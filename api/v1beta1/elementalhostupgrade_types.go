@@ -24,6 +24,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.machineName == oldSelf.machineName && self.elementalMachineName == oldSelf.elementalMachineName && self.hostName == oldSelf.hostName && self.imageURI == oldSelf.imageURI",message="the attempt's machine, host and image are immutable: delete the ElementalHostUpgrade to try again"
 // +kubebuilder:validation:XValidation:rule="has(self.templateName) == has(oldSelf.templateName) && (!has(self.templateName) || self.templateName == oldSelf.templateName)",message="the attempt's template is immutable: patch the template itself, which starts a new attempt"
+// +kubebuilder:validation:XValidation:rule="has(self.rolloutName) == has(oldSelf.rolloutName) && (!has(self.rolloutName) || self.rolloutName == oldSelf.rolloutName)",message="the attempt's rollout is immutable: patch the template itself, which starts a new attempt"
 // +kubebuilder:validation:XValidation:rule="has(self.options) == has(oldSelf.options) && (!has(self.options) || self.options == oldSelf.options)",message="the attempt's options are immutable: change the Cluster's, which hold for the next rollout"
 // +kubebuilder:validation:XValidation:rule="self.driver == oldSelf.driver",message="the attempt's driver is immutable: it records what started the attempt"
 type ElementalHostUpgradeSpec struct {
@@ -53,6 +54,11 @@ type ElementalHostUpgradeSpec struct {
 	// templateName is the ElementalMachineTemplate that specifies the desired OS.
 	// +optional
 	TemplateName string `json:"templateName,omitempty"`
+
+	// rolloutName is the ElementalRollout that the attempt belongs to. Empty: the attempt is a rollout of its own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	RolloutName string `json:"rolloutName,omitempty"`
 
 	// imageURI of the desired OS, for users. An attempt fails if it differs from osVersionManagement.
 	// +kubebuilder:validation:MinLength=1

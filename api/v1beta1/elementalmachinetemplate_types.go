@@ -54,9 +54,12 @@ type ElementalMachineTemplateStatus struct {
 	// +optional
 	EstimatedCompletionTime *metav1.Time `json:"estimatedCompletionTime,omitempty"`
 
-	// currentClone names the clones, separated by commas, that have the content which Machines are being brought to. It is empty between two rollouts.
+	// currentRollouts names the ElementalRollouts that bring Machines to the content, one for each Cluster. It is empty between two rollouts.
 	// +optional
-	CurrentClone string `json:"currentClone,omitempty"`
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	CurrentRollouts []string `json:"currentRollouts,omitempty"`
 
 	// imageURI is the OS image of the template: osVersion.imageUri, or the image of its managedOSVersionName.
 	// +optional
@@ -100,8 +103,7 @@ type TemplateOwner struct {
 // +kubebuilder:printcolumn:name="UpToDate",type="integer",JSONPath=".status.upToDateMachines",description="Machines that run the OS image"
 // +kubebuilder:printcolumn:name="RolledOut",type="string",JSONPath=".status.conditions[?(@.type=='RolledOut')].status",description="Whether all Machines run the OS image"
 // +kubebuilder:printcolumn:name="ETA",type="string",JSONPath=".status.estimatedCompletionTime",description="When the last Machine will run the OS, as far as is known"
-// +kubebuilder:printcolumn:name="CloneOf",type="string",JSONPath=".metadata.labels['infrastructure\\.cluster\\.x-k8s\\.io/elemental-source-template']",description="Template to edit instead, if this is a clone that a rollout has made"
-// +kubebuilder:printcolumn:name="Clone",type="string",JSONPath=".status.currentClone",description="Clones that Machines are being brought to",priority=1
+// +kubebuilder:printcolumn:name="Rollout",type="string",JSONPath=".status.currentRollouts",description="ElementalRollouts that bring Machines to it",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Blocked",type="string",JSONPath=".status.holds[0].message",description="What keeps the OS from all Machines; empty if nothing"
 type ElementalMachineTemplate struct {

@@ -29,6 +29,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ElementalHost{}, &ElementalHostList{},
 		&ElementalRegistration{}, &ElementalRegistrationList{},
 		&ElementalHostUpgrade{}, &ElementalHostUpgradeList{},
+		&ElementalRollout{}, &ElementalRolloutList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -62,7 +62,7 @@ const (
 const (
 	// NodeUpgradePauseAnnotation on a Node pauses its upgrade before the cordon. Removing it resumes the upgrade.
 	NodeUpgradePauseAnnotation = "infrastructure.cluster.x-k8s.io/elemental-node-upgrade-pause"
-	// PausedByAnnotation on a Node names the rollout, by its template, that paused the Node or has observed an
+	// PausedByAnnotation on a Node names the ElementalRollout that paused the Node or has observed an
 	// operator's pause. If only this annotation is left, an operator has removed the pause.
 	PausedByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-paused-by"
 	// CordonedByAnnotation on a Node names the attempt that made it unschedulable. A Node without it is
@@ -134,12 +134,13 @@ const (
 	// to run. If the machine's template has since given it another OS and no attempt upgrades the host to it, an update was
 	// lost; if the host runs another OS than it had reached, it has fallen back.
 	OSReachedAnnotation = "infrastructure.cluster.x-k8s.io/elemental-os-reached"
-	// DirectTemplateAnnotation on an ElementalMachine is the first half of its note: the ElementalMachineTemplate whose content the machine is brought to,
-	// as a rule a clone. Between two rollouts it is the template that is patched.
-	DirectTemplateAnnotation = "infrastructure.cluster.x-k8s.io/elemental-direct-template"
-	// DirectOSAnnotation on an ElementalMachine is the other half: the hash of the OS that the machine was made with, first seen with, or assigned to, which
+	// NotedTemplateAnnotation on an ElementalMachine is the first part of its note: the ElementalMachineTemplate whose content the machine has, or is brought to.
+	NotedTemplateAnnotation = "infrastructure.cluster.x-k8s.io/elemental-noted-template"
+	// NotedOSAnnotation on an ElementalMachine is the second part: the hash of the OS that the machine was made with, first seen with, or assigned to, which
 	// is before its host runs it. A template whose hash differs has been changed since, which starts a rollout.
-	DirectOSAnnotation = "infrastructure.cluster.x-k8s.io/elemental-direct-os"
+	NotedOSAnnotation = "infrastructure.cluster.x-k8s.io/elemental-noted-os"
+	// RolloutAnnotation on an ElementalMachine is the third part: the ElementalRollout that brings the machine to the OS. It is removed when the host runs that.
+	RolloutAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rollout"
 	// RancherPreDrainAnnotation and RancherPostDrainAnnotation on a plan secret of Rancher answer its hooks of these names: their value is
 	// that of the drain. They are listed in the drain options of the Cluster that Rancher has provisioned. Their prefix is none that
 	// Rancher's planner resets.
@@ -156,24 +157,9 @@ const (
 	AttemptAnnotation = "infrastructure.cluster.x-k8s.io/elemental-attempt"
 	// SkipRemediationByAnnotation on a Machine names the attempt that set CAPI's skip-remediation.
 	SkipRemediationByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-skip-remediation-by"
-	// ApprovedRolloutAnnotation on a Machine names the rollout, by its template, for which an operator has approved
-	// its node. It applies to all attempts of that rollout, and is removed when the rollout is over.
+	// ApprovedRolloutAnnotation on a Machine names the ElementalRollout for which an operator has approved its node. It applies to all attempts of that
+	// rollout, and is removed when the rollout is over.
 	ApprovedRolloutAnnotation = "infrastructure.cluster.x-k8s.io/elemental-approved-rollout"
-	// SourceTemplateLabel on an ElementalMachineTemplate marks it as a clone, and names the template of which it is one: a hash of the name
-	// if that is longer than the value of a label. An annotation with the same key has the name. Neither can be changed.
-	SourceTemplateLabel = "infrastructure.cluster.x-k8s.io/elemental-source-template"
-	// RolledOutHashAnnotation on an ElementalMachineTemplate that is a clone is the hash of the content that was cloned. A clone whose
-	// hash differs was changed.
-	RolledOutHashAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rolled-out-hash"
-	// RolloutOptionsAnnotation on an ElementalMachineTemplate holds, as JSON, the nodeUpgradeOption
-	// that was in force when its rollout began. Later edits do not change a running rollout.
-	RolloutOptionsAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rollout-options"
-	// RolloutDigestAnnotation on an ElementalMachineTemplate is the digest that the first host of its rollout resolved the image to, as
-	// JSON: {"imageUri": ..., "digest": ...}. All further hosts are pinned to it. For another image it does not count.
-	RolloutDigestAnnotation = "infrastructure.cluster.x-k8s.io/elemental-rollout-digest"
-	// HeldByAnnotation on an ElementalMachineTemplate clone names the ElementalClusterUpgrade that was cancelled before all nodes had begun
-	// that are rolled out to the clone. None of them begins before it is removed, which another ElementalClusterUpgrade for the same OS does.
-	HeldByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-held-by"
 
 	// HeldWorkloadsAnnotation is on the KubeVirt of a workload cluster while an ElementalClusterUpgrade keeps it from updating virtual machines by itself: the
 	// workloadUpdateMethods that it had, and the imageTag that the upgrade has set, as JSON. The methods are put back when the nodes are done, or the upgrade ends.

@@ -193,7 +193,7 @@ func addControllers(
 type wantedByOwners struct{}
 
 func (wantedByOwners) Wanted(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
-	want, found, err := owner.WantsLatestOS(ctx, reader, machine)
+	want, found, err := owner.WantsOS(ctx, reader, machine)
 	if err != nil || !found {
 		return nil, want.Unknown(machine), err
 	}

@@ -41,7 +41,7 @@ import (
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines;elementalhosts;elementalhostupgrades;elementalmachinetemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines;elementalhosts;elementalhostupgrades;elementalmachinetemplates;elementalrollouts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines;machinesets;machinedeployments,verbs=get;list;watch
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,verbs=get;list;watch
 
@@ -85,6 +85,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.ElementalHost{}, toLine, lineChanged()).
 		Watches(&infrav1.ElementalHost{}, watching.AfterMoment(r.clustersInDomain), domainChanged()).
 		Watches(&infrav1.ElementalHostUpgrade{}, toLine, lineChanged()).
+		Watches(&infrav1.ElementalRollout{}, toLine, lineChanged()).
 		Watches(&clusterv1.Machine{}, toLine, lineChanged()).
 		Watches(&clusterv1.MachineDeployment{}, toLine, lineChanged()).
 		Watches(&corev1.Secret{}, toCluster, isKubeconfig()).

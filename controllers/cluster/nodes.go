@@ -19,7 +19,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // target is an OS that nodes of the cluster have to run.
@@ -150,8 +149,10 @@ func desiredOf(ctx context.Context, view *clusterview.View, made *clusterv1.Mach
 	if !found {
 		return desired{os: hoststate.Decode(machine.Spec.OSVersionManagement), missing: want.MissingTemplate()}, nil
 	}
-	if want.Next != nil {
-		return desired{os: hoststate.Decode(osversion.OfTemplate(want.Next))}, nil
+	wanted := desired{os: want.OS}
+	current, err := view.CurrentRollout(ctx, want.Template)
+	if current != nil {
+		wanted.pinned = current.Spec.ImageDigest
 	}
-	return desired{os: want.OS, pinned: rollout.PinnedDigest(want.Template.Annotations[infrav1.RolloutDigestAnnotation], want.OS.Version.ImageURI)}, nil
+	return wanted, err
 }

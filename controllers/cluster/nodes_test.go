@@ -16,8 +16,9 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -86,13 +87,10 @@ func (p *pool) says(ctx SpecContext) func() (string, error) {
 }
 
 var _ = Describe("The status line of a cluster", func() {
-	It("counts nodes by the template that was patched while they are brought to the clone of before", func(ctx SpecContext) {
+	It("counts nodes by the template that was patched while they are brought to its content of before", func(ctx SpecContext) {
 		p := makePool(ctx)
-		clone := ownertest.Template(p.cluster.Namespace, "workers-2", v1Image)
-		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "workers"}
-		Expect(server.Client.Create(ctx, clone)).To(Succeed())
 		for _, machine := range p.machines {
-			apiserver.Change(ctx, server.Client, machine, func() { machine.Annotations = map[string]string{infrav1.DirectTemplateAnnotation: clone.Name} })
+			apiserver.Change(ctx, server.Client, machine, func() { owner.Note(machine, "workers", osversion.Hash(ownertest.OS(v1Image)), "workers-1") })
 		}
 		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:111111111111"))
 		source := ownertest.Template(p.cluster.Namespace, "workers", "")
@@ -118,13 +116,13 @@ var _ = Describe("The status line of a cluster", func() {
 		Consistently(server.Stored(ctx, p.cluster)).Should(HaveField("ResourceVersion", written))
 
 		By("an owner that refers to another template")
-		clone := ownertest.Template(namespace, "workers-2", v2Image)
-		Expect(server.Client.Create(ctx, clone)).To(Succeed())
-		apiserver.Change(ctx, server.Client, p.deployment, func() { p.deployment.Spec.Template.Spec.InfrastructureRef.Name = clone.Name })
+		next := ownertest.Template(namespace, "workers-2", v2Image)
+		Expect(server.Client.Create(ctx, next)).To(Succeed())
+		apiserver.Change(ctx, server.Client, p.deployment, func() { p.deployment.Spec.Template.Spec.InfrastructureRef.Name = next.Name })
 		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on " + v2Image))
-		apiserver.Change(ctx, server.Client, clone, func() {
-			clone.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin(v2Image, v2Digest)}
-		})
+		rolledOut := ownertest.Rollout(next, "c1")
+		Expect(server.Client.Create(ctx, rolledOut)).To(Succeed())
+		apiserver.Change(ctx, server.Client, rolledOut, func() { rolledOut.Spec.ImageDigest = v2Digest })
 		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on sha256:222222222222"))
 
 		By("a pause, in which nothing is counted")

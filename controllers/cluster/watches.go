@@ -98,7 +98,7 @@ func inLine(object client.Object) any {
 		return []any{of.PhaseNow(), of.Status.Step, what, preflight.BlockedBy(of.Status.Preflight), heldBy(of),
 			isHeldBy(of, infrav1.HoldHostNotReporting), isHeldBy(of, infrav1.HoldStepOverdue), conditions.IsTrue(of, clusterv1.PausedCondition)}
 	case *infrav1.ElementalMachineTemplate:
-		return []any{of.Spec, of.Annotations[infrav1.ResolvedOSVersionAnnotation], of.Annotations[infrav1.RolloutDigestAnnotation], of.Status.CurrentClone}
+		return []any{of.Spec, of.Annotations[infrav1.ResolvedOSVersionAnnotation]}
 	default:
 		return object.GetGeneration()
 	}

@@ -11,15 +11,12 @@ import (
 	"slices"
 	"strings"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -118,7 +115,7 @@ func (r *Reconciler) handOver(ctx context.Context, o *observation, to *infrav1.E
 }
 
 // hold marks what is being rolled out to nodes that have not been begun, and says what keeps it from that: a template that was changed and is
-// not rolled out yet has no clone that could be marked. Templates are read live: the cache may not have the change of a moment ago.
+// not rolled out yet has no rollout that could be marked. Templates are read live: the cache may not have the change of a moment ago.
 func (r *Reconciler) hold(ctx context.Context, o *observation) (string, error) {
 	for _, template := range o.templates() {
 		if why, err := r.holdTemplate(ctx, o, template); err != nil || why != "" {
@@ -148,43 +145,33 @@ func (r *Reconciler) holdTemplate(ctx context.Context, o *observation, stale *in
 	case o.isRolledOut(template):
 		return "", nil
 	}
-	rolledOut, err := r.rolledOutFrom(ctx, o, template, desired)
+	rollouts, err := r.rolloutsTo(ctx, o, template, desired)
 	if err != nil {
 		return "", err
 	}
-	if len(rolledOut) == 0 {
+	if len(rollouts) == 0 {
 		return fmt.Sprintf("waiting until ElementalMachineTemplate %s is rolled out, to hold its nodes: see its conditions, or put its former image back",
 			template.Name), nil
 	}
-	for _, clone := range rolledOut {
-		if err := r.mark(ctx, clone, o.upgrade.Name); err != nil {
-			return "", err
-		}
-	}
-	return "", nil
+	return "", r.mark(ctx, rollouts, o.upgrade.Name)
 }
 
 // isRolledOut reports whether all nodes of a template are done.
 func (o *observation) isRolledOut(template *infrav1.ElementalMachineTemplate) bool {
 	return !slices.ContainsFunc(o.plan.Members(), func(m clusterupgrade.Member) bool {
-		return m.Source != nil && m.Source.Name == template.Name && m.State != clusterupgrade.Done
+		return m.Template != nil && m.Template.Name == template.Name && m.State != clusterupgrade.Done
 	})
 }
 
-// rolledOutFrom are the templates that attempts name whose OS is that of a template: its clones for the Cluster or, in a topology, itself.
-func (r *Reconciler) rolledOutFrom(
+// rolloutsTo the Cluster of a template that bring it an OS: the last one, and former ones whose attempts go on. They are read live: the cache may not have
+// that of a moment ago.
+func (r *Reconciler) rolloutsTo(
 	ctx context.Context, o *observation, template *infrav1.ElementalMachineTemplate, desired infrav1.OSVersionManagement,
-) ([]*infrav1.ElementalMachineTemplate, error) {
-	family, err := clusterview.Family(ctx, r.Client, template.Namespace, rollout.LabelValue(template.Name))
-	found := []*infrav1.ElementalMachineTemplate{}
-	for i := range family {
-		of := &family[i]
-		isOurs := rollout.IsClone(of) && of.Labels[clusterv1.ClusterNameLabel] == o.cluster.Name || isOfTopology(of)
-		if isOurs && osversion.Same(osversion.OfTemplate(of), desired) {
-			found = append(found, of)
-		}
-	}
-	return found, err
+) ([]infrav1.ElementalRollout, error) {
+	all, err := rollout.OfTemplate(ctx, r.APIReader, template.Namespace, template.Name)
+	return slices.DeleteFunc(all, func(of infrav1.ElementalRollout) bool {
+		return of.Spec.ClusterName != o.cluster.Name || !osversion.Same(of.Spec.OSVersionManagement, desired)
+	}), err
 }
 
 // release what a cancelled upgrade to the same OS holds.
@@ -194,32 +181,29 @@ func (r *Reconciler) release(ctx context.Context, o *observation) error {
 		if err != nil {
 			return err
 		}
-		rolledOut, err := r.rolledOutFrom(ctx, o, template, desired)
+		rollouts, err := r.rolloutsTo(ctx, o, template, desired)
 		if err != nil {
 			return err
 		}
-		for _, clone := range rolledOut {
-			if err := r.mark(ctx, clone, ""); err != nil {
-				return err
-			}
+		if err := r.mark(ctx, rollouts, ""); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// mark a clone as held by an upgrade; empty: by none.
-func (r *Reconciler) mark(ctx context.Context, clone *infrav1.ElementalMachineTemplate, by string) error {
-	if clone.Annotations[infrav1.HeldByAnnotation] == by {
-		return nil
-	}
-	changed := clone.DeepCopy()
-	if by == "" {
-		delete(changed.Annotations, infrav1.HeldByAnnotation)
-	} else {
-		annotations.AddAnnotations(changed, map[string]string{infrav1.HeldByAnnotation: by})
-	}
-	if err := r.Client.Patch(ctx, changed, client.MergeFrom(clone)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("holding what is rolled out from ElementalMachineTemplate %s: %w", clone.Name, err)
+// mark rollouts as held by an upgrade; empty: by none. What is completed has no node to be held.
+func (r *Reconciler) mark(ctx context.Context, rollouts []infrav1.ElementalRollout, by string) error {
+	for i := range rollouts {
+		of := &rollouts[i]
+		if of.Spec.HeldBy == by || of.Spec.Completed && by != "" {
+			continue
+		}
+		changed := of.DeepCopy()
+		changed.Spec.HeldBy = by
+		if err := r.Client.Patch(ctx, changed, client.MergeFrom(of)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("holding ElementalRollout %s: %w", of.Name, err)
+		}
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusterupgrades/status,verbs=patch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates;elementalrollouts,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters;elementalmachines;elementalhostupgrades,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=patch
@@ -87,6 +87,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Watches(&clusterv1.Machine{}, toUpgrades).
 		Watches(&infrav1.ElementalMachine{}, toUpgrades).
 		Watches(&infrav1.ElementalHostUpgrade{}, toUpgrades).
+		Watches(&infrav1.ElementalRollout{}, toUpgrades, builder.WithPredicates(changed.Changed(rolloutChanged))).
 		Watches(&infrav1.ElementalHost{}, toUpgrades, builder.WithPredicates(changed.Changed(fetchChanged))).
 		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.upgradesOfTemplate)).
 		Complete(r)
@@ -103,6 +104,11 @@ func seen(upgrade *infrav1.ElementalClusterUpgrade) any {
 		upgrade.Generation, upgrade.Annotations, upgrade.Labels, upgrade.Finalizers, upgrade.OwnerReferences, upgrade.DeletionTimestamp,
 		upgrade.Status.Phase, upgrade.Status.Stages, changed.PausedCondition(upgrade),
 	}
+}
+
+// rolloutChanged is what of a rollout keeps an upgrade that is cancelled from its end.
+func rolloutChanged(of *infrav1.ElementalRollout) any {
+	return []any{of.Spec.HeldBy, of.Spec.Completed}
 }
 
 // upgradesOf the Cluster that an object belongs to.

@@ -132,16 +132,16 @@ func (o *observation) order(member clusterupgrade.Member, host *infrav1.Elementa
 		ID: clusterupgrade.OrderID(o.upgrade), ImageURI: clusterupgrade.Image(o.upgrade), Digest: clusterupgrade.Digest(o.upgrade),
 		ImageVerification: imagerules.Governing(o.elemental, host),
 	}
-	if member.Source == nil {
+	if member.Template == nil {
 		return order, nil
 	}
-	desired, _, err := o.desired(member.Source)
+	desired, _, err := o.desired(member.Template)
 	if err != nil {
 		return nil, err
 	}
 	version, err := osversion.Decode(desired)
 	if err != nil {
-		return nil, fmt.Errorf("decoding the OS of ElementalMachineTemplate %s: %w", member.Source.Name, err)
+		return nil, fmt.Errorf("decoding the OS of ElementalMachineTemplate %s: %w", member.Template.Name, err)
 	}
 	order.UpgradeRecovery = version.UpgradeRecovery
 	return order, nil

@@ -9,26 +9,19 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // sharedWithOthers says which template Machines of another Cluster were made from, too: its change would reach them at once, without an order.
 func (r *Reconciler) sharedWithOthers(ctx context.Context, o *observation, templates []*infrav1.ElementalMachineTemplate) (string, error) {
-	for _, source := range templates {
-		family, err := clusterview.Family(ctx, r.Client, source.Namespace, rollout.LabelValue(source.Name))
+	for _, template := range templates {
+		machines, err := clusterview.MadeFrom(ctx, r.Client, template.Namespace, template.Name)
 		if err != nil {
 			return "", err
 		}
-		for i := range family {
-			machines, err := clusterview.MadeFrom(ctx, r.Client, source.Namespace, family[i].Name)
-			if err != nil {
-				return "", err
-			}
-			for j := range machines {
-				if other := clusterview.ClusterOf(&machines[j]).Name; other != "" && other != o.cluster.Name {
-					return fmt.Sprintf("ElementalMachineTemplate %s is also that of Machines of Cluster %s, which would be upgraded at once, in no order: "+
-						"give each Cluster a template of its own", source.Name, other), nil
-				}
+		for i := range machines {
+			if other := clusterview.ClusterOf(&machines[i]).Name; other != "" && other != o.cluster.Name {
+				return fmt.Sprintf("ElementalMachineTemplate %s is also that of Machines of Cluster %s, which would be upgraded at once, in no order: "+
+					"give each Cluster a template of its own", template.Name, other), nil
 			}
 		}
 	}

@@ -200,7 +200,7 @@ func (o *observation) unplannable() string {
 			return fmt.Sprintf("Machine %s is of a MachineDeployment called %s, which spec.order cannot tell from the control plane: "+
 				"set spec.cancel, and change the ElementalMachineTemplates yourself", member.Machine.Name, clusterupgrade.ControlPlanePool)
 		}
-		if member.Wanted == "" {
+		if member.Template == nil {
 			return unknownTemplate(member)
 		}
 	}
@@ -297,7 +297,7 @@ func withoutAttempt(stage clusterupgrade.Stage) string {
 		case member.State != clusterupgrade.Waiting:
 		case member.Elemental.Spec.HostRef == nil: // one that was created since stage Prefetch
 			return fmt.Sprintf("Machine %s has no host yet: register one for it, or scale its pool down", member.Machine.Name)
-		case member.Wanted == "":
+		case member.Template == nil:
 			return unknownTemplate(member)
 		default:
 			waiting = append(waiting, member.Machine.Name)

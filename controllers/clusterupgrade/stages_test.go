@@ -170,9 +170,9 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		plane.Create(ctx, newer)
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling), HaveField("Message", HavePrefix(
 			"ElementalClusterUpgrade zz takes its place; waiting until ElementalMachineTemplate a is rolled out, to hold its nodes"))))
-		clone := w.clone("a")
+		of := w.rollsOut("a")
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeSuperseded))
-		Expect(apiserver.Get(ctx, c, clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+		Expect(isHeldBy(of)).To(Equal("edge"))
 	})
 
 	It("do not soak again because a node of an earlier stage is not up to date any more", func() {
@@ -247,16 +247,16 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 	})
 
 	It("waits until the nodes in work are finished, and holds what is rolled out", func() {
-		clone := w.clone("a")
+		of := w.rollsOut("a")
 		attempt := w.attempt("a", infrav1.UpgradeProgressing, true)
 		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling), HaveField("Message", "cancelled; being finished: node-a")))
-		Expect(apiserver.Get(ctx, c, clone).Annotations).NotTo(HaveKey(infrav1.HeldByAnnotation))
+		Expect(isHeldBy(of)).To(BeEmpty())
 
 		w.brings(attempt, infrav1.UpgradeRolledBack, true)
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled),
 			HaveField("Message", "0 of 2 nodes run "+imageB+"; the others are held until their templates are changed, or another ElementalClusterUpgrade is created")))
-		Expect(apiserver.Get(ctx, c, clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+		Expect(isHeldBy(of)).To(Equal("edge"))
 		Expect([]string{w.image("a"), w.image("b")}).To(Equal([]string{imageB, imageA}), "templates are left as they are")
 
 		By("creating another one, which takes the nodes and releases what was held")
@@ -270,29 +270,40 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 		w.settle()
 		w.runs("b", imageB)
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeSucceeded))
-		Expect(apiserver.Get(ctx, c, clone).Annotations).NotTo(HaveKey(infrav1.HeldByAnnotation))
+		Expect(isHeldBy(of)).To(BeEmpty())
+	})
+
+	It("holds the former rollouts to its OS whose attempts go on, too, and none that is completed", func() {
+		former := ownertest.Rollout(w.template("a"), "c")
+		former.Name, former.Spec.Revision = "former", 1
+		completed := ownertest.Rollout(w.template("a"), "c")
+		completed.Name, completed.Spec.Revision, completed.Spec.Completed = "completed", 2, true
+		plane.Create(ctx, former, completed)
+		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
+		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
+		Expect([]string{isHeldBy(former), isHeldBy(completed)}).To(Equal([]string{"edge", ""}))
 	})
 
 	It("waits for a template to be rolled out, without which nothing could be held", func() {
 		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling), HaveField("Message",
 			"cancelled; waiting until ElementalMachineTemplate a is rolled out, to hold its nodes: see its conditions, or put its former image back")))
-		clone := w.clone("a")
+		of := w.rollsOut("a")
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
-		Expect(apiserver.Get(ctx, c, clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+		Expect(isHeldBy(of)).To(Equal("edge"))
 	})
 
 	It("puts the templates back with Revert", func() {
-		clone := w.clone("a")
+		of := w.rollsOut("a")
 		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel, u.Spec.OnCancel = true, infrav1.CancelRevert })
 		Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelled), HaveField("Message", "the templates have their former OS again; nodes that were upgraded are now upgraded back: see their ElementalHostUpgrades")))
 		Expect(w.image("a")).To(Equal(imageA))
-		Expect(apiserver.Get(ctx, c, clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"), "until the owners refer to the former OS again")
+		Expect(isHeldBy(of)).To(Equal("edge"), "which is rolled out until the former OS is")
 	})
 
 	It("says with Revert that it has changed nothing, where the templates had its OS before", func() {
 		Expect(c.Delete(ctx, w.upgrade)).To(Succeed())
-		w.clone("a")
+		w.rollsOut("a")
 		w.settle()
 		w.patch("b", imageB)
 		w.begin(func(u *infrav1.ElementalClusterUpgrade) { u.Name = "again" })
@@ -303,7 +314,7 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 	})
 
 	It("waits for the ElementalCluster, without which it cannot hold what it has begun", func() {
-		w.clone("a")
+		w.rollsOut("a")
 		elemental := apiserver.Get(ctx, c, &infrav1.ElementalCluster{ObjectMeta: w.meta("c")})
 		Expect(c.Delete(ctx, elemental)).To(Succeed())
 		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
@@ -315,12 +326,12 @@ var _ = Describe("Cancelling an ElementalClusterUpgrade", func() {
 	})
 
 	It("is what deleting it does, with Hold", func() {
-		clone := w.clone("a")
+		of := w.rollsOut("a")
 		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OnCancel = infrav1.CancelRevert })
 		Expect(c.Delete(ctx, w.upgrade)).To(Succeed())
 		w.settle()
 		Expect(client.IgnoreNotFound(c.Get(ctx, client.ObjectKeyFromObject(w.upgrade), w.upgrade))).To(Succeed())
-		Expect(apiserver.Get(ctx, c, clone).Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+		Expect(isHeldBy(of)).To(Equal("edge"))
 		Expect(w.image("a")).To(Equal(imageB))
 	})
 

@@ -57,8 +57,9 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		Expect(w.settle().Message).To(Equal("cancelled; " + comes + ", or put variable elementalOSImage of the pool back"))
 		w.patch("a", imageB) // as the topology controller does
+		of := w.rollsOut("a")
 		Expect(w.settle().Phase).To(Equal(infrav1.ClusterUpgradeCancelled))
-		Expect(w.template("a").Annotations).To(HaveKeyWithValue(infrav1.HeldByAnnotation, "edge"))
+		Expect(isHeldBy(of)).To(Equal("edge"))
 		Expect(w.overrides("a")).To(HaveKeyWithValue(inplace.OSImageVariable, imageB))
 	})
 

@@ -24,7 +24,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -133,16 +132,18 @@ func (w *world) patch(name, image string) {
 	})
 }
 
-// clone of a pool's template, to which its MachineDeployment is pointed.
-func (w *world) clone(name string) *infrav1.ElementalMachineTemplate {
+// rollsOut a pool's template.
+func (w *world) rollsOut(name string) *infrav1.ElementalRollout {
 	GinkgoHelper()
-	clone := ownertest.Template(w.namespace, name+"-clone", w.image(name))
-	clone.Labels = map[string]string{infrav1.SourceTemplateLabel: rollout.LabelValue(name), clusterv1.ClusterNameLabel: "c"}
-	plane.Create(ctx, clone)
-	apiserver.Change(ctx, c, &clusterv1.MachineDeployment{ObjectMeta: w.meta(name)}, func(md *clusterv1.MachineDeployment) {
-		md.Spec.Template.Spec.InfrastructureRef.Name = clone.Name
-	})
-	return clone
+	of := ownertest.Rollout(w.template(name), "c")
+	plane.Create(ctx, of)
+	return of
+}
+
+// isHeldBy names the upgrade by which a rollout is held.
+func isHeldBy(of *infrav1.ElementalRollout) string {
+	GinkgoHelper()
+	return apiserver.Get(ctx, c, of).Spec.HeldBy
 }
 
 // begin an upgrade to imageB.

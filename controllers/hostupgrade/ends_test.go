@@ -15,7 +15,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // scenario leads an attempt to one of its ends.
@@ -253,9 +252,7 @@ var _ = It("A quarantined image is offered to no other host until one succeeds w
 	change(ctx, w, clusterName, &infrav1.ElementalCluster{}, func(c *infrav1.ElementalCluster) {
 		c.Spec.Quarantine = quarantinedBy("host-x", newDigest)
 	})
-	change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(t *infrav1.ElementalMachineTemplate) {
-		t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin(newImage, newDigest)}
-	})
+	w.pin(ctx, newDigest)
 	w.drive(ctx, nil)
 	Expect(w.marks(ctx).Asked).To(BeFalse())
 	Expect(w.status(ctx).Message).To(HavePrefix("Image/" + newDigest + ": is quarantined because it failed on ElementalHost host-x"))

@@ -17,7 +17,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -171,10 +170,10 @@ func (o *observation) digest() string {
 
 // pinned is the digest that the rollout resolved the attempt's own image to; empty before.
 func (o *observation) pinned() string {
-	if o.template == nil {
+	if o.rollout == nil {
 		return ""
 	}
-	return rollout.PinnedDigest(o.template.Annotations[infrav1.RolloutDigestAnnotation], o.upgrade.Spec.ImageURI)
+	return o.rollout.Spec.ImageDigest
 }
 
 // superseded reports whether the owner of the Machine wants another OS than this attempt's.

@@ -216,18 +216,17 @@ func (r *Reconciler) closedGate(ctx context.Context, o *observation) (*hold, err
 }
 
 // heldOver is the ElementalClusterUpgrade that was cancelled before the upgrade of the node started; nil if none was. The mark may be younger than
-// what the cache has of the template.
+// what the cache has of the rollout.
 func (r *Reconciler) heldOver(ctx context.Context, o *observation, reader client.Reader) (*hold, error) {
-	name := o.upgrade.Spec.TemplateName
+	name := o.upgrade.Spec.RolloutName
 	if name == "" {
 		return nil, nil
 	}
-	template, err := existing.Get(ctx, reader, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name)
-	if err != nil || template == nil || template.Annotations[infrav1.HeldByAnnotation] == "" {
+	of, err := existing.Get(ctx, reader, &infrav1.ElementalRollout{}, o.upgrade.Namespace, name)
+	if err != nil || of == nil || of.Spec.HeldBy == "" || !belongs(o.upgrade, of) {
 		return nil, err
 	}
-	cancelled := template.Annotations[infrav1.HeldByAnnotation]
-	return infrav1.NewHold(infrav1.HoldUpgradeCancelled, "ElementalClusterUpgrade/"+cancelled,
+	return infrav1.NewHold(infrav1.HoldUpgradeCancelled, "ElementalClusterUpgrade/"+of.Spec.HeldBy,
 		fmt.Sprintf("ElementalClusterUpgrade %s was cancelled before this node: patch its template to another OS, create another "+
-			"ElementalClusterUpgrade, or remove annotation %s of ElementalMachineTemplate %s", cancelled, infrav1.HeldByAnnotation, name)), nil
+			"ElementalClusterUpgrade, or remove spec.heldBy of ElementalRollout %s", of.Spec.HeldBy, name)), nil
 }

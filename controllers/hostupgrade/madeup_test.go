@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
 // madeUp is a world whose attempt is replaced by one with the changes.
@@ -62,14 +63,20 @@ var _ = Describe("An attempt that was made up", func() {
 		Expect(w.status(ctx)).To(And(HaveField("Phase", infrav1.UpgradeSuperseded), HaveField("Message", w.inWords(otherWanted))))
 	})
 
-	It("takes no digest from a template of another OS, and pins it to none", func(ctx SpecContext) {
-		w := madeUp(ctx, func(s *infrav1.ElementalHostUpgradeSpec) { s.TemplateName = "other" })
+	DescribeTable("takes no digest from a rollout of another OS, and pins it to none", func(ctx SpecContext, digest string) {
+		w := madeUp(ctx, func(s *infrav1.ElementalHostUpgradeSpec) { s.RolloutName = "other" })
 		template := &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta("other")}
 		template.Spec.Template.Spec.OSVersionManagement = other
-		Expect(live.Create(ctx, template)).To(Succeed())
+		rollout := ownertest.Rollout(template, clusterName)
+		rollout.Spec.ImageDigest = digest
+		Expect(live.Create(ctx, rollout)).To(Succeed())
 		w.drive(ctx, nil)
 		Expect(w.status(ctx)).To(And(HaveField("Phase", infrav1.UpgradeSucceeded), HaveField("Digest", newDigest)))
-		Expect(live.Get(ctx, client.ObjectKeyFromObject(template), template)).To(Succeed())
-		Expect(template.Annotations).NotTo(HaveKey(infrav1.RolloutDigestAnnotation))
-	})
+		Expect(live.Get(ctx, client.ObjectKeyFromObject(rollout), rollout)).To(Succeed())
+		Expect(rollout.Spec.ImageDigest).To(Equal(digest))
+	},
+		Entry("that is not resolved", ""),
+		Entry("that is resolved to what the host runs", oldDigest),
+		Entry("that is resolved to another digest", "sha256:other"),
+	)
 })

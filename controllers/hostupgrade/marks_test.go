@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // marks are all that an attempt leaves in the world. Those that name the attempt say so by "ours": its
@@ -55,11 +54,11 @@ func (w *world) marks(ctx context.Context) marks {
 	if err := live.Get(ctx, client.ObjectKey{Name: w.host}, node); err == nil {
 		found.Unschedulable = node.Spec.Unschedulable
 		found.CordonedBy = ours(node.Annotations[infrav1.CordonedByAnnotation], attempt)
-		found.Paused = ours(node.Annotations[infrav1.NodeUpgradePauseAnnotation], templateName)
-		found.PausedBy = ours(node.Annotations[infrav1.PausedByAnnotation], templateName)
+		found.Paused = ours(node.Annotations[infrav1.NodeUpgradePauseAnnotation], rolloutName)
+		found.PausedBy = ours(node.Annotations[infrav1.PausedByAnnotation], rolloutName)
 	}
 	if machine := get(ctx, w, w.host, &clusterv1.Machine{}); machine != nil {
-		found.Approved = ours(machine.Annotations[infrav1.ApprovedRolloutAnnotation], templateName)
+		found.Approved = ours(machine.Annotations[infrav1.ApprovedRolloutAnnotation], rolloutName)
 		_, found.SkipRemediation = machine.Annotations[clusterv1.MachineSkipRemediationAnnotation]
 		found.SkippedBy = ours(machine.Annotations[infrav1.SkipRemediationByAnnotation], attempt)
 		if found.SkippedBy != "" && w.isReleased(ctx) {
@@ -77,8 +76,9 @@ func (w *world) marks(ctx context.Context) marks {
 		_, found.BlockMove = host.Annotations[infrav1.BlockMoveAnnotation]
 		found.OS = host.Status.OS.Digest
 	}
-	template := get(ctx, w, templateName, &infrav1.ElementalMachineTemplate{})
-	found.Pin = rollout.PinnedDigest(template.Annotations[infrav1.RolloutDigestAnnotation], newImage)
+	if rollout := get(ctx, w, rolloutName, &infrav1.ElementalRollout{}); rollout != nil {
+		found.Pin = rollout.Spec.ImageDigest
+	}
 	return found
 }
 
@@ -108,6 +108,12 @@ func change[T client.Object](ctx context.Context, w *world, name string, object 
 	object = get(ctx, w, name, object)
 	edit(object)
 	Expect(live.Update(ctx, object)).To(Succeed())
+}
+
+// pin the rollout to a digest.
+func (w *world) pin(ctx context.Context, digest string) {
+	GinkgoHelper()
+	change(ctx, w, rolloutName, &infrav1.ElementalRollout{}, func(of *infrav1.ElementalRollout) { of.Spec.ImageDigest = digest })
 }
 
 // changeNode is change for the Node of the world's host.

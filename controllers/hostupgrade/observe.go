@@ -66,7 +66,7 @@ type observation struct {
 	elementalCluster *infrav1.ElementalCluster
 	machine          *clusterv1.Machine
 	host             *infrav1.ElementalHost
-	template         *infrav1.ElementalMachineTemplate
+	rollout          *infrav1.ElementalRollout
 	// elementalMachine is read by Preflight, for the host that is about to be asked for something: see openChain.
 	elementalMachine *infrav1.ElementalMachine
 	// wanted is nil where it is not known what the owner of the Machine wants; unknown is why, or unread why it could not be read.
@@ -155,13 +155,12 @@ func (r *Reconciler) observeManagement(ctx context.Context, o *observation) erro
 
 func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 	var err error
-	if name := o.upgrade.Spec.TemplateName; name != "" {
-		if o.template, err = existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name); err != nil {
+	if name := o.upgrade.Spec.RolloutName; name != "" {
+		if o.rollout, err = existing.Get(ctx, r.Client, &infrav1.ElementalRollout{}, o.upgrade.Namespace, name); err != nil {
 			return err
 		}
-		// The attempt names the template itself: it takes no digest from one of another OS, and leaves none there.
-		if o.template != nil && osversion.Hash(osversion.OfTemplate(o.template)) != o.hash() {
-			o.template = nil
+		if o.rollout != nil && !belongs(o.upgrade, o.rollout) {
+			o.rollout = nil
 		}
 	}
 	if o.machine == nil {
@@ -169,6 +168,12 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 	}
 	r.observeWanted(ctx, o)
 	return r.observeRequested(ctx, o)
+}
+
+// belongs reports whether an attempt is of a rollout that it names: it takes no digest from one of something else, and leaves none there.
+func belongs(attempt *infrav1.ElementalHostUpgrade, to *infrav1.ElementalRollout) bool {
+	return attempt.Spec.ClusterName == to.Spec.ClusterName && attempt.Spec.TemplateName == to.Spec.TemplateName &&
+		osversion.Same(attempt.Spec.OSVersionManagement, to.Spec.OSVersionManagement)
 }
 
 // observeWanted reads what the owner of the Machine wants: live for an attempt whose host is triggered and has not started, which can be stopped for a

@@ -87,9 +87,7 @@ var _ = Describe("An attempt in a Cluster that is upgraded in an order", func() 
 		begin(ctx, newImage, func(u *infrav1.ElementalClusterUpgrade) {
 			u.Annotations = map[string]string{infrav1.ResolvedDigestAnnotation: rollout.Pin(newImage, newDigest)}
 		})
-		change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(t *infrav1.ElementalMachineTemplate) {
-			t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin(newImage, "sha256:moved")}
-		})
+		w.pin(ctx, "sha256:moved")
 		w.drive(ctx, w.isAt(ctx, "Reboot"))
 		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(HaveField("Digest", newDigest))
 		w.drive(ctx, nil)
@@ -97,16 +95,16 @@ var _ = Describe("An attempt in a Cluster that is upgraded in an order", func() 
 		Expect(w.marks(ctx).Pin).To(Equal(newDigest))
 	})
 
-	It("is held by one that was cancelled before, until its template says so no more", func(ctx SpecContext) {
-		template := get(ctx, w, templateName, &infrav1.ElementalMachineTemplate{})
-		held := template.DeepCopy()
-		held.Annotations = map[string]string{infrav1.HeldByAnnotation: "edge"}
-		Expect(live.Patch(ctx, held, client.MergeFrom(template))).To(Succeed())
+	It("is held by one that was cancelled before, until its rollout says so no more", func(ctx SpecContext) {
+		isHeldBy := func(upgrade string) {
+			change(ctx, w, rolloutName, &infrav1.ElementalRollout{}, func(of *infrav1.ElementalRollout) { of.Spec.HeldBy = upgrade })
+		}
+		isHeldBy("edge")
 		w.drive(ctx, nil)
 		Expect(w.status(ctx)).To(And(HaveField("Step", "Admit"), HaveField("Message",
 			"ElementalClusterUpgrade edge was cancelled before this node: patch its template to another OS, create another ElementalClusterUpgrade, "+
-				"or remove annotation infrastructure.cluster.x-k8s.io/elemental-held-by of ElementalMachineTemplate "+templateName)))
-		Expect(live.Patch(ctx, template.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":null}}`)))).To(Succeed())
+				"or remove spec.heldBy of ElementalRollout "+rolloutName)))
+		isHeldBy("")
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
 	})

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -19,17 +18,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
-
-// sourceName is the template that people patch; that of the attempts is a clone of it.
-const sourceName = "pool"
 
 // wantedByOwners are the real owners, as the manager asks them.
 type wantedByOwners struct{}
 
 func (wantedByOwners) Wanted(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
-	want, found, err := owner.WantsLatestOS(ctx, reader, machine)
+	want, found, err := owner.WantsOS(ctx, reader, machine)
 	if err != nil || !found {
 		return nil, want.Unknown(machine), err
 	}
@@ -51,35 +46,30 @@ func (l lagging) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 	return l.Client.Get(ctx, key, object, options...)
 }
 
-// pointToPatched has the Machine be of a MachineDeployment, and be brought to the clone of the patched template that this refers to. The cache of the
-// controller does not hear of what is patched from here on.
+// pointToPatched has the Machine be of a MachineDeployment that refers to the patched template. The cache of the controller does not hear of what is
+// patched from here on.
 func (w *world) pointToPatched(ctx context.Context) {
 	GinkgoHelper()
-	source := &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(sourceName)}
-	source.Spec.Template.Spec.OSVersionManagement = wanted
-	Expect(live.Create(ctx, source)).To(Succeed())
-	change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(clone *infrav1.ElementalMachineTemplate) {
-		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: rollout.LabelValue(sourceName)}
-	})
-	md := ownertest.MachineDeployment(w.namespace, "md", clusterName, sourceName, 1)
+	template := get(ctx, w, templateName, &infrav1.ElementalMachineTemplate{})
+	md := ownertest.MachineDeployment(w.namespace, "md", clusterName, templateName, 1)
 	Expect(live.Create(ctx, md)).To(Succeed())
-	set := ownertest.MachineSet(md, "ms", sourceName, 1)
+	set := ownertest.MachineSet(md, "ms", templateName, 1)
 	Expect(live.Create(ctx, set)).To(Succeed())
 	change(ctx, w, w.host, &infrav1.ElementalMachine{}, func(machine *infrav1.ElementalMachine) {
-		annotations.AddAnnotations(machine, map[string]string{infrav1.DirectTemplateAnnotation: templateName})
+		owner.Note(machine, templateName, wantedHash, rolloutName)
 	})
 	change(ctx, w, w.host, &clusterv1.Machine{}, func(machine *clusterv1.Machine) {
 		machine.OwnerReferences = ownertest.Machine(set, w.host).OwnerReferences
 	})
-	stale := lagging{Client: w.reconciler.Client, templates: map[string]*infrav1.ElementalMachineTemplate{sourceName: source}}
+	stale := lagging{Client: w.reconciler.Client, templates: map[string]*infrav1.ElementalMachineTemplate{templateName: template}}
 	w.reconciler.Client = stale
 	w.reconciler.Owners = wantedByOwners{}
 }
 
-// patchAgain stores the second patch of the template, which has not been cloned yet.
+// patchAgain stores the second patch of the template, which is not rolled out yet.
 func (w *world) patchAgain(ctx context.Context) {
 	GinkgoHelper()
-	change(ctx, w, sourceName, &infrav1.ElementalMachineTemplate{}, func(source *infrav1.ElementalMachineTemplate) {
+	change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(source *infrav1.ElementalMachineTemplate) {
 		source.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
 			infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"oci://registry.test/os:v3"}`)},
 		}
@@ -98,7 +88,7 @@ func firstTime(do func(ctx context.Context)) func(ctx context.Context) {
 }
 
 var _ = Describe("A template that is patched again before the host is triggered for the first patch", func() {
-	const overtaken = "the owner of Machine HOST wants the OS of ElementalMachineTemplate " + sourceName
+	const overtaken = "the owner of Machine HOST wants the OS of ElementalMachineTemplate " + templateName
 
 	// expectOvertaken expects that nothing of the first image reaches the host, and that nothing is left of its attempt.
 	expectOvertaken := func(ctx context.Context, w *world) {
@@ -107,7 +97,7 @@ var _ = Describe("A template that is patched again before the host is triggered 
 		Expect(w.faults.triggers).To(BeEmpty())
 		Expect(w.agent.applied).To(BeEmpty())
 		left := w.marks(ctx)
-		left.Pin = "" // it is the clone's
+		left.Pin = "" // it is the former rollout's
 		Expect(left).To(Equal(marks{Phase: infrav1.UpgradeSuperseded, OS: oldDigest}))
 	}
 

@@ -16,10 +16,10 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -219,8 +219,11 @@ func (r *Reconciler) waivers(ctx context.Context, o *observation) (preflight.Wai
 	if o.elementalCluster != nil {
 		carriers = append(carriers, o.elementalCluster)
 	}
-	templates, err := preflight.Templates(ctx, r.Client, o.template)
-	return preflight.WaiversOf(append(carriers, templates...)...), err
+	template, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, o.upgrade.Spec.TemplateName)
+	if template != nil {
+		carriers = append(carriers, template)
+	}
+	return preflight.WaiversOf(carriers...), err
 }
 
 // prefetch waits until the host has the image, and pins the rollout to the first digest that a host
@@ -240,34 +243,31 @@ func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Res
 	return sequence.Done(), nil
 }
 
-// pin records the digest, unless another host of the rollout, or of the cluster's upgrade, was first. A pin for another image is replaced.
+// pin records the digest, unless another host of the rollout, or of the cluster's upgrade, was first.
 func (r *Reconciler) pin(ctx context.Context, o *observation, digest string) error {
 	digest = cmp.Or(o.clusterDigest, digest)
 	if digest == "" {
 		return nil
 	}
-	if err := r.pinTemplate(ctx, o, digest); err != nil {
+	if err := r.pinRollout(ctx, o, digest); err != nil {
 		return err
 	}
 	o.upgrade.Status.Digest = cmp.Or(o.digest(), digest)
 	return nil
 }
 
-func (r *Reconciler) pinTemplate(ctx context.Context, o *observation, digest string) error {
-	if o.template == nil {
+func (r *Reconciler) pinRollout(ctx context.Context, o *observation, digest string) error {
+	if o.rollout == nil {
 		return nil
 	}
 	if known := o.pinned(); known == digest || known != "" && o.clusterDigest == "" {
 		return nil
 	}
-	before := o.template.DeepCopy()
-	if o.template.Annotations == nil {
-		o.template.Annotations = map[string]string{}
-	}
-	o.template.Annotations[infrav1.RolloutDigestAnnotation] = rollout.Pin(o.upgrade.Spec.ImageURI, digest)
+	before := o.rollout.DeepCopy()
+	o.rollout.Spec.ImageDigest = digest
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, o.template, patch); err != nil {
-		return fmt.Errorf("pinning the rollout of ElementalMachineTemplate %s to its digest: %w", o.template.Name, err)
+	if err := r.Client.Patch(ctx, o.rollout, patch); err != nil {
+		return fmt.Errorf("pinning ElementalRollout %s to its digest: %w", o.rollout.Name, err)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 const otherCluster = "other-cluster"
@@ -28,9 +27,7 @@ func quarantineElsewhere(ctx context.Context, w *world, digests ...string) {
 func pinned(ctx context.Context) *world {
 	GinkgoHelper()
 	w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-	change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(t *infrav1.ElementalMachineTemplate) {
-		t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin(newImage, newDigest)}
-	})
+	w.pin(ctx, newDigest)
 	return w
 }
 

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // staleReader answers reads of ElementalClusters with one that was read before.
@@ -152,9 +151,7 @@ var _ = Describe("Attempts on several hosts", func() {
 
 	It("are pinned to the digest that the first of them resolved", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(t *infrav1.ElementalMachineTemplate) {
-			t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin(newImage, "sha256:pinned")}
-		})
+		w.pin(ctx, "sha256:pinned")
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Position()).To(Equal("Prefetch (2/14)"))
 		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade.Digest).To(Equal("sha256:pinned"))

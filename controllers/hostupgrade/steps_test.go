@@ -13,7 +13,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // clean is what is left of an attempt that succeeded.
@@ -158,9 +157,7 @@ var _ = Describe("An upgrade", func() {
 
 	It("disturbs nothing where the host runs the image already", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(t *infrav1.ElementalMachineTemplate) {
-			t.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin(newImage, newDigest)}
-		})
+		w.pin(ctx, newDigest)
 		host := get(ctx, w, w.host, &infrav1.ElementalHost{})
 		host.Status.OS.ImageURI, host.Status.OS.Digest = newImage, newDigest
 		Expect(live.Status().Update(ctx, host)).To(Succeed())

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
@@ -59,6 +60,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfDeployment),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfTemplate), builder.WithPredicates(osChanged())).
+		Watches(&infrav1.ElementalRollout{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfRollout), builder.WithPredicates(holdChanged())).
 		Watches(&infrav1.ElementalCluster{}, handler.EnqueueRequestsFromMapFunc(r.nextOf), builder.WithPredicates(slotFreed())).
 		Watches(&infrav1.ElementalCluster{}, handler.EnqueueRequestsFromMapFunc(r.queueOf), builder.WithPredicates(quarantineChanged())).
 		Watches(&infrav1.ElementalClusterUpgrade{}, handler.EnqueueRequestsFromMapFunc(r.queueOfUpgrade), builder.WithPredicates(orderChanged())).
@@ -228,22 +230,31 @@ func (o *observation) pollUntold(step string) time.Duration {
 	return min(max(pollPods, o.now.Sub(o.enteredAt(step))/tenth), pollWatched)
 }
 
-// attemptsOfTemplate wakes the attempts for the clones of a template: another OS may be wanted now, before its clone exists.
+// attemptsOfTemplate wakes the attempts for a template: another OS is wanted now.
 func (r *Reconciler) attemptsOfTemplate(ctx context.Context, template client.Object) []ctrl.Request {
-	family, err := clusterview.Family(ctx, r.Client, template.GetNamespace(), rollout.LabelValue(template.GetName()))
-	clones, found := map[string][]string{}, []infrav1.ElementalHostUpgrade{}
-	for i := range family {
-		if rollout.IsClone(&family[i]) {
-			cluster := family[i].Labels[clusterv1.ClusterNameLabel]
-			clones[cluster] = append(clones[cluster], family[i].Name)
-		}
+	rollouts, err := rollout.OfTemplate(ctx, r.Client, template.GetNamespace(), template.GetName())
+	clusters := sets.New[string]()
+	for i := range rollouts {
+		clusters.Insert(rollouts[i].Spec.ClusterName)
 	}
-	for cluster, names := range clones {
+	found := []infrav1.ElementalHostUpgrade{}
+	for cluster := range clusters {
 		unsettled, listErr := attempts.Unsettled(ctx, r.Client, client.ObjectKey{Namespace: template.GetNamespace(), Name: cluster})
 		err = errors.Join(err, listErr)
-		found = append(found, slices.DeleteFunc(unsettled, func(u infrav1.ElementalHostUpgrade) bool { return !slices.Contains(names, u.Spec.TemplateName) })...)
+		found = append(found, slices.DeleteFunc(unsettled, func(u infrav1.ElementalHostUpgrade) bool { return u.Spec.TemplateName != template.GetName() })...)
 	}
 	return enqueue.All(ctx, found, err)
+}
+
+// attemptsOfRollout wakes the attempts of a rollout that is held no more.
+func (r *Reconciler) attemptsOfRollout(ctx context.Context, object client.Object) []ctrl.Request {
+	unsettled, err := attempts.Unsettled(ctx, r.Client, clusterview.ClusterOf(object))
+	return enqueue.Matching(ctx, unsettled, err, func(u *infrav1.ElementalHostUpgrade) bool { return u.Spec.RolloutName == object.GetName() })
+}
+
+// holdChanged passes what holds a rollout.
+func holdChanged() predicate.Funcs {
+	return predicates.Changed(func(of *infrav1.ElementalRollout) any { return of.Spec.HeldBy })
 }
 
 // osChanged passes another OS of a template.

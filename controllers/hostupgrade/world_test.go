@@ -25,6 +25,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/longhorn"
@@ -36,7 +37,8 @@ const (
 	oldDigest, newDigest = "sha256:old", "sha256:new"
 	kubelet              = "v1.36.3"
 	clusterName          = "edge"
-	templateName         = "pool-v2"
+	templateName         = "pool"
+	rolloutName          = "pool-2"
 )
 
 // wanted is the OS that the owner of all Machines wants, and wantedHash identifies it.
@@ -134,6 +136,9 @@ func newWorld(ctx context.Context, options infrav1.NodeUpgradeOption) *world {
 	template := &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(templateName)}
 	template.Spec.Template.Spec.OSVersionManagement = wanted
 	Expect(live.Create(ctx, template)).To(Succeed())
+	rollout := ownertest.Rollout(template, clusterName)
+	rollout.Name = rolloutName
+	Expect(live.Create(ctx, rollout)).To(Succeed())
 	w.addWorker(ctx, w.host)
 	w.addOtherNode(ctx)
 	w.addUpgrade(ctx, w.upgrade, w.host, options)
@@ -200,7 +205,7 @@ func (w *world) addUpgrade(ctx context.Context, name, host string, options infra
 	GinkgoHelper()
 	Expect(live.Create(ctx, &infrav1.ElementalHostUpgrade{ObjectMeta: w.meta(name), Spec: infrav1.ElementalHostUpgradeSpec{
 		ClusterName: clusterName, MachineName: host, ElementalMachineName: host, HostName: host,
-		TemplateName: templateName, ImageURI: newImage, Options: options,
+		TemplateName: templateName, RolloutName: rolloutName, ImageURI: newImage, Options: options,
 		OSVersionManagement: wanted,
 	}})).To(Succeed())
 }

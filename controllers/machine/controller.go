@@ -40,7 +40,7 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates;elementalhostupgrades;elementalclusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates;elementalrollouts;elementalhostupgrades;elementalclusters,verbs=get;list;watch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;patch
@@ -164,7 +164,7 @@ func (r *Reconciler) adopt(ctx context.Context, machine *infrav1.ElementalMachin
 func noteMade(machine *infrav1.ElementalMachine) {
 	made, wanted := owner.MadeFrom(machine), machine.Spec.OSVersionManagement
 	if made != "" && machine.Spec.HostRef == nil && !owner.IsNoted(machine) && osversion.Unresolved(wanted) == "" {
-		owner.Note(machine, made, osversion.Hash(wanted))
+		owner.Note(machine, made, osversion.Hash(wanted), "")
 	}
 }
 

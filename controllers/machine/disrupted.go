@@ -93,7 +93,7 @@ func (r *Reconciler) allowRemediation(ctx context.Context, s *scope) (after time
 // template is rolled out to it: the attempt for that takes the annotation over. It has as much time as a reboot. Zero if it is not awaited.
 func (r *Reconciler) awaitsNext(s *scope, id string) time.Duration {
 	former, newest := attempts.LeftNotReady(s.attempts), attempts.Newest(s.attempts)
-	isRolledOut := owner.NotedTemplate(s.machine) != owner.MadeFrom(s.machine)
+	isRolledOut := owner.NotedRollout(s.machine) != ""
 	isStopped := newest != nil && newest.PhaseNow().IsEnd() && newest.PhaseNow() != infrav1.UpgradeSuperseded
 	if former == nil || former.Status.FinishedAt == nil || attempts.ID(former) != id || !owner.IsNodeNotReady(s.owner) || !isRolledOut || isStopped {
 		return 0

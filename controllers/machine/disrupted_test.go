@@ -114,12 +114,8 @@ var _ = Describe("An ElementalMachine whose Node is out of service", func() {
 				conditions.Set(owner, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: status, Reason: clusterv1.MachineNodeNotReadyReason})
 			})
 		}
-		rollsOut := func(template string) {
-			GinkgoHelper()
-			apiserver.Change(ctx, server.Client, machine, func() { machine.Annotations[infrav1.DirectTemplateAnnotation] = template })
-		}
 		nodeIs(metav1.ConditionFalse)
-		rollsOut("clone-of-the-next")
+		apiserver.Change(ctx, server.Client, machine, func() { machine.Annotations[infrav1.RolloutAnnotation] = "next" })
 		apiserver.ChangeStatus(ctx, server.Client, attempt, func() {
 			attempt.Status.Phase = infrav1.UpgradeSuperseded
 			attempt.Status.Steps = []infrav1.UpgradeStepStatus{{Name: "Reboot", StartedAt: metav1.Now()}, {Name: "Assess", StartedAt: metav1.Now()}}

@@ -53,12 +53,6 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 			host.Labels[infrav1.InPlaceUpgradeLabel] = trigger
 		})
 	}
-	// wantsClone makes t2 a clone.
-	wantsClone := func(ctx SpecContext) {
-		GinkgoHelper()
-		clone := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
-		apiserver.Change(ctx, server.Client, clone, func() { clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "source"} })
-	}
 	looks := func(ctx SpecContext) {
 		GinkgoHelper()
 		w.ownedBy(ctx, set, "m1")
@@ -76,15 +70,11 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 		Entry("where the attempt failed", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeFailed, "no space") }, "oci://os:v2"),
 		Entry("where the image cannot be fetched", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeFetching, "the registry is away") }, "oci://os:v2"),
 		Entry("where the host fell back, and the agent has forgotten it", func(ctx SpecContext) { isForgotten(ctx, "") }, "oci://os:v2"),
-		Entry("of the template that was patched since its clone was made", func(ctx SpecContext) {
-			w.template(ctx, "source", "oci://os:v3")
-			wantsClone(ctx)
+		Entry("of the template that was patched since", func(ctx SpecContext) {
+			template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
+			apiserver.Change(ctx, server.Client, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v3") })
 			fails(ctx)
 		}, "oci://os:v3"),
-		Entry("of a clone whose source is gone", func(ctx SpecContext) {
-			wantsClone(ctx)
-			fails(ctx)
-		}, "oci://os:v2"),
 	)
 
 	DescribeTable("keeps the one that it was made with",

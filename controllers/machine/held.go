@@ -38,8 +38,7 @@ func (r *Reconciler) heldBy(ctx context.Context, s *scope, upgrade string) (stri
 		return "", nil
 	}
 	want, found, err := view.WantsOS(ctx, s.owner)
-	isByThis := want.TemplateName == owner.NotedTemplate(s.machine) // or there is nothing to do
-	if err != nil || !found || isByThis || want.TemplateName == owner.MadeFrom(s.machine) {
+	if err != nil || !found || want.TemplateName == owner.MadeFrom(s.machine) {
 		return "", err
 	}
 	remedies := make([]string, 0, len(blocking))

@@ -59,8 +59,8 @@ var _ = Describe("A machine that names a ManagedOSVersion", func() {
 			}
 		})
 		Eventually(server.Stored(ctx, machine)).Should(And(runs("oci://os:v2"), HaveField("Spec.HostRef", Not(BeNil()))))
-		Expect(machine.Annotations).To(And(HaveKeyWithValue(infrav1.DirectTemplateAnnotation, "t1"),
-			HaveKeyWithValue(infrav1.DirectOSAnnotation, osversion.Stored(osversion.Hash(machine.Spec.OSVersionManagement)))), "a later change of the template is rolled out to it")
+		Expect(machine.Annotations).To(And(HaveKeyWithValue(infrav1.NotedTemplateAnnotation, "t1"),
+			HaveKeyWithValue(infrav1.NotedOSAnnotation, osversion.Stored(osversion.Hash(machine.Spec.OSVersionManagement)))), "a later change of the template is rolled out to it")
 	})
 
 	It("keeps its host on its OS while another version cannot be found", func(ctx SpecContext) {

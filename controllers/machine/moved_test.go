@@ -30,7 +30,7 @@ var _ = Describe("Machines that are moved to another management cluster", Serial
 		p.pause(ctx, true)
 		Eventually(p.conditions(ctx)).WithPolling(apiserver.Settling).Should(HaveEach(HaveKeyWithValue(clusterv1.PausedCondition, HavePrefix("True/"))))
 		moved := p.take(ctx)
-		Expect(moved).To(HaveLen(4 + 5*movedHosts))
+		Expect(moved).To(HaveLen(5 + 5*movedHosts))
 		seen := p.watch(ctx)
 		p.bring(ctx, moved, random)
 		Expect(p.order(ctx)).To(Equal(orderBefore))

@@ -34,7 +34,7 @@ import (
 // take reads all that is moved, and removes it as from the source.
 func (p *movedPool) take(ctx SpecContext) []client.Object {
 	GinkgoHelper()
-	moved := p.objects(ctx, &clusterv1.ClusterList{}, &infrav1.ElementalMachineTemplateList{}, &clusterv1.MachineDeploymentList{},
+	moved := p.objects(ctx, &clusterv1.ClusterList{}, &infrav1.ElementalMachineTemplateList{}, &infrav1.ElementalRolloutList{}, &clusterv1.MachineDeploymentList{},
 		&clusterv1.MachineSetList{}, &clusterv1.MachineList{}, &infrav1.ElementalHostList{}, &infrav1.ElementalHostUpgradeList{}, &infrav1.ElementalMachineList{})
 	for _, object := range slices.Backward(moved) {
 		leaving := copyOf(object)

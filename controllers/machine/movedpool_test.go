@@ -16,7 +16,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
@@ -43,7 +42,9 @@ func newMovedPool(ctx SpecContext) *movedPool {
 	clock.SetTime(time.Now())
 	DeferCleanup(func() { clock.SetTime(time.Now()) })
 	p := &movedPool{world: newWorld(ctx), end: map[string]infrav1.UpgradePhase{}, drifted: -1}
-	Expect(server.Client.Create(ctx, ownertest.Template(p.ns, "t1", "oci://os:v1"))).To(Succeed())
+	template := ownertest.Template(p.ns, "t1", "oci://os:v1")
+	Expect(server.Client.Create(ctx, template)).To(Succeed())
+	Expect(server.Client.Create(ctx, ownertest.Rollout(template, "c1"))).To(Succeed())
 	md := ownertest.MachineDeployment(p.ns, "workers", "c1", "t1", movedHosts)
 	Expect(server.Client.Create(ctx, md)).To(Succeed())
 	set := ownertest.MachineSet(md, "workers-1", "t1", movedHosts)
@@ -96,7 +97,7 @@ func (p *movedPool) attempt(ctx SpecContext, machine int, template string, end i
 		},
 		Spec: infrav1.ElementalHostUpgradeSpec{
 			ClusterName: "c1", MachineName: p.machines[machine].Name, ElementalMachineName: p.machines[machine].Name, HostName: host.Name,
-			TemplateName: template, ImageURI: "oci://os:v1", OSVersionManagement: wanted,
+			TemplateName: template, RolloutName: template, ImageURI: "oci://os:v1", OSVersionManagement: wanted,
 		},
 	}
 	Expect(server.Client.Create(ctx, made)).To(Succeed())
@@ -105,9 +106,9 @@ func (p *movedPool) attempt(ctx SpecContext, machine int, template string, end i
 	return name
 }
 
-// attemptOf is the name that the hook gives an attempt.
+// attemptOf a rollout, which has the name of its template.
 func (p *movedPool) attemptOf(machine, template string) string {
-	return rollout.UpgradeName(machine, template, osversion.Hash(image("oci://os:v1")))
+	return rollout.UpgradeName(machine, template)
 }
 
 // ends are the ids of the attempts, with their ends.

@@ -42,7 +42,7 @@ func (r *Reconciler) followTemplate(ctx context.Context, s *scope) (changed bool
 	ctrl.LoggerFrom(ctx).Info("Following a template that was patched while the machine was made", "ElementalMachineTemplate", klog.KObj(template))
 	s.machine.Spec.OSVersionManagement = wanted.DeepCopy()
 	if osversion.Unresolved(wanted) == "" {
-		owner.Note(s.machine, name, osversion.Hash(wanted))
+		owner.Note(s.machine, name, osversion.Hash(wanted), "")
 	}
 	return true, nil
 }

@@ -39,7 +39,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		machine, host = w.running(ctx, "m1", madeFrom("t1"))
 		owner = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
 		apiserver.Change(ctx, server.Client, machine, func() { // Cluster API has moved it from another template
-			machine.Annotations[infrav1.DirectTemplateAnnotation], machine.Annotations[infrav1.DirectOSAnnotation] = "t0", osversion.Stored("former")
+			machine.Annotations[infrav1.NotedTemplateAnnotation], machine.Annotations[infrav1.NotedOSAnnotation] = "t0", osversion.Stored("former")
 		})
 	})
 	marked := func() OmegaMatcher { return HaveField("Annotations", HaveKey(clusterv1.UpdateInProgressAnnotation)) }
@@ -48,12 +48,13 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		GinkgoHelper()
 		wanted := image(uri)
 		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = wanted })
-		upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.ns, Name: rollout.UpgradeName("m1", "t1", osversion.Hash(wanted)),
-		}}
+		of := ownertest.Rollout(ownertest.Template(w.ns, "t1", uri), "c1")
+		Expect(server.Client.Create(ctx, of)).To(Succeed())
+		Eventually(func() error { return cached.Get(ctx, client.ObjectKeyFromObject(of), of) }).Should(Succeed()) // it wakes no machine
+		upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: rollout.UpgradeName("m1", of.Name)}}
 		upgrade.Spec = infrav1.ElementalHostUpgradeSpec{
 			ClusterName: "c1", MachineName: "m1", ElementalMachineName: "m1", HostName: host.Name,
-			ImageURI: uri, OSVersionManagement: wanted,
+			RolloutName: of.Name, ImageURI: uri, OSVersionManagement: wanted,
 		}
 		for _, change := range changes {
 			change(upgrade)
@@ -92,7 +93,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 	noted := func(ctx SpecContext, template, os string) {
 		GinkgoHelper()
 		apiserver.Change(ctx, server.Client, machine, func() {
-			machine.Annotations[infrav1.DirectTemplateAnnotation], machine.Annotations[infrav1.DirectOSAnnotation] = template, osversion.Stored(os)
+			machine.Annotations[infrav1.NotedTemplateAnnotation], machine.Annotations[infrav1.NotedOSAnnotation] = template, osversion.Stored(os)
 		})
 	}
 
@@ -195,14 +196,10 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		}),
 		Entry("the host runs the digest that the image was resolved to under another name, of which the hook says done without an attempt", func(ctx SpecContext) {
 			neverBegun(ctx)
-			template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
-			apiserver.Change(ctx, server.Client, template, func() {
-				template.Annotations = map[string]string{infrav1.RolloutDigestAnnotation: rollout.Pin("oci://os:v2", host.Status.OS.Digest)}
-			})
-			Eventually(func() (string, error) { // the change wakes nobody
-				err := cached.Get(ctx, client.ObjectKeyFromObject(template), template)
-				return template.Annotations[infrav1.RolloutDigestAnnotation], err
-			}).ShouldNot(BeEmpty())
+			of := ownertest.Rollout(ownertest.Template(w.ns, "t2", "oci://os:v2"), "c1")
+			of.Spec.ImageDigest = host.Status.OS.Digest
+			Expect(server.Client.Create(ctx, of)).To(Succeed())
+			Eventually(func() error { return cached.Get(ctx, client.ObjectKeyFromObject(of), of) }).Should(Succeed()) // it wakes no machine
 		}),
 		Entry("a hook is pending", func(ctx SpecContext) {
 			Expect(annotate(ctx, owner, runtimev1.PendingHooksAnnotation)).To(Succeed())

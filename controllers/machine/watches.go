@@ -24,7 +24,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // hostToMachines maps a host to the machine it serves, to the machines that name it and, if it is free, to the
@@ -67,23 +66,9 @@ func served(host *infrav1.ElementalHost) types.NamespacedName {
 	return types.NamespacedName{Namespace: host.Namespace, Name: host.Spec.MachineRef.Name}
 }
 
-// templateToMachines maps a template to the machines made from it and from its clones, whose update may be wanted again.
+// templateToMachines maps a template to the machines made from it, whose update may be wanted again.
 func (r *Reconciler) templateToMachines(ctx context.Context, object client.Object) []reconcile.Request {
-	names := []string{object.GetName()}
-	family, err := clusterview.Family(ctx, r.Client, object.GetNamespace(), rollout.LabelValue(object.GetName()))
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to find the clones of a template", "ElementalMachineTemplate", object.GetName())
-	}
-	for i := range family {
-		if family[i].Name != object.GetName() && !rollout.IsClone(object) {
-			names = append(names, family[i].Name)
-		}
-	}
-	requests := []reconcile.Request{}
-	for _, name := range names {
-		requests = append(requests, r.machines(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{clusterview.ByTemplate: name})...)
-	}
-	return requests
+	return r.machines(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{clusterview.ByTemplate: object.GetName()})
 }
 
 func upgradeToMachine(_ context.Context, object client.Object) []reconcile.Request {

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"strings"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,27 +37,14 @@ func (u unreadable) List(ctx context.Context, list client.ObjectList, options ..
 	return u.Client.List(ctx, list, options...)
 }
 
-// unheard is a cache that has not heard of what names templates.
+// unheard is a cache that has not heard of any rollout.
 type unheard struct{ client.Client }
 
 func (u unheard) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	switch list.(type) {
-	case *clusterv1.MachineSetList, *infrav1.ElementalMachineList:
+	if _, isOne := list.(*infrav1.ElementalRolloutList); isOne {
 		return nil
 	}
 	return u.Client.List(ctx, list, options...)
-}
-
-// answers counts the objects that an API server answers lists with.
-type answers struct {
-	client.Reader
-	objects int
-}
-
-func (a *answers) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	err := a.Reader.List(ctx, list, options...)
-	a.objects += apimeta.LenList(list)
-	return err
 }
 
 // overtaken is a client whose patches that give an ElementalMachine an OS come after another client's write to it.

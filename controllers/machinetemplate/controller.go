@@ -29,14 +29,14 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // blockedRetry is how often the preconditions for in-place updates are looked at again. Deployments and ExtensionConfigs are not watched for
 // the few moments they matter.
 const blockedRetry = 15 * time.Second
 
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalrollouts,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalclusters,verbs=get;list;watch;patch
@@ -67,7 +67,7 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	template := &infrav1.ElementalMachineTemplate{}
 	if err := r.Client.Get(ctx, req.NamespacedName, template); apierrors.IsNotFound(err) {
-		return ctrl.Result{}, nil
+		return r.forget(ctx, req.NamespacedName)
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading ElementalMachineTemplate %s: %w", req.Name, err)
 	}
@@ -88,8 +88,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: later}), errors.Join(err, tellErr, r.patchStatus(ctx, before, template))
 }
 
-func (r *Reconciler) isOfAnotherManager(template *infrav1.ElementalMachineTemplate) bool {
-	return r.WatchFilter != "" && !labels.HasWatchLabel(template, r.WatchFilter)
+func (r *Reconciler) isOfAnotherManager(object client.Object) bool {
+	return r.WatchFilter != "" && !labels.HasWatchLabel(object, r.WatchFilter)
 }
 
 // rollOut brings the Machines one step further. What was seen is nil where there was nothing to look at, or that has failed.
@@ -101,15 +101,13 @@ func (r *Reconciler) rollOut(ctx context.Context, template *infrav1.ElementalMac
 		return nil, ctrl.Result{}, err
 	case !resolved:
 		return nil, ctrl.Result{RequeueAfter: managedos.Retry}, nil
-	case rollout.IsClone(template):
-		return nil, ctrl.Result{}, reportClone(template)
 	}
 	seen, err := r.observe(ctx, template)
 	if err != nil {
 		return nil, ctrl.Result{}, err
 	}
+	err = errors.Join(r.drive(ctx, seen), r.beginRotations(ctx, seen))
 	reportRolledOut(seen)
-	err = errors.Join(r.drive(ctx, seen), r.annotateOptions(ctx, seen))
 	result, watchErr := r.watchOver(ctx, seen) // what fails in one Cluster hides nothing of another
 	return seen, result, errors.Join(err, watchErr)
 }
@@ -119,16 +117,15 @@ func (r *Reconciler) drive(ctx context.Context, seen *observation) (err error) {
 	driver := &direct.Driver{Client: r.Client, Live: r.Live, Drains: r.Drains, Namespaces: r.prover(), Recorder: r.Recorder, Clock: r.Owners.Clock}
 	seen.result, err = driver.Reconcile(ctx, direct.Rollout{
 		Template: seen.template, OS: osversion.OfTemplate(seen.template), Machines: seen.machines,
-		IsClone: func(name string) bool { return seen.clones[name] != nil },
-		Clone: func(ctx context.Context, cluster *clusterv1.Cluster) (string, string, error) {
-			return r.ensureClone(ctx, seen, cluster)
+		Current: seen.current,
+		Begin: func(ctx context.Context, cluster *clusterv1.Cluster) (*infrav1.ElementalRollout, error) {
+			return r.begin(ctx, seen, cluster)
 		},
 	})
 	return err
 }
 
-// watchOver the rollout: it reports what is in the way, also of owners whose Machines Cluster API brings to the template, and deletes the clones of former
-// rollouts.
+// watchOver the rollout: it reports what is in the way, also of owners whose Machines Cluster API brings to the template, and settles the records.
 func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Result, error) {
 	problems, err := r.proveRotations(ctx, seen)
 	if err != nil {
@@ -136,8 +133,8 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 	}
 	problems = append(problems, seen.result.Problems...)
 	r.reportProblems(seen.template, problems)
-	after, err := r.collect(ctx, seen)
-	result := util.LowestNonZeroResult(ctrl.Result{RequeueAfter: after}, ctrl.Result{RequeueAfter: seen.result.After})
+	err = r.settleRollouts(ctx, seen)
+	result := ctrl.Result{RequeueAfter: seen.result.After}
 	if len(problems)+len(seen.rotating) > 0 { // which of them are over is no event
 		result = util.LowestNonZeroResult(result, ctrl.Result{RequeueAfter: blockedRetry})
 	}
@@ -185,9 +182,4 @@ func (r *Reconciler) patchStatus(ctx context.Context, before, template *infrav1.
 
 func (r *Reconciler) topologies() capiworkaround.Topologies {
 	return capiworkaround.Topologies{Client: r.Client, Live: r.Live, Clock: r.Owners.Clock}
-}
-
-// sourceLabel is the value of infrav1.SourceTemplateLabel on the clones of a template.
-func sourceLabel(template *infrav1.ElementalMachineTemplate) string {
-	return rollout.LabelValue(template.Name)
 }

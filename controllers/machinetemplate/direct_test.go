@@ -37,7 +37,7 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 
 	It("brings a later change of the template to one Machine after the other, control planes first, and leaves everything of Cluster API alone", func() {
 		Expect(w.elemental("cp").Annotations).To(And(
-			HaveKeyWithValue(infrav1.DirectTemplateAnnotation, "t"), HaveKey(infrav1.DirectOSAnnotation)))
+			HaveKeyWithValue(infrav1.NotedTemplateAnnotation, "t"), HaveKey(infrav1.NotedOSAnnotation)))
 		Expect(w.attempts()).To(BeEmpty(), "what is found is not rolled out")
 		Expect(apiserver.Get(ctx, c, w.template).Status.Owners).To(Equal([]infrav1.TemplateOwner{
 			{Owner: "K3sControlPlane cp", Driver: infrav1.DriverDirect}, {Owner: "Machine alone", Driver: infrav1.DriverDirect},
@@ -46,13 +46,13 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		w.patch(imageB)
 		w.reconcile()
 		made := w.onlyAttempt()
-		clone := w.clones()[0].Name
+		rollout := w.onlyRollout().Name
 		Expect(made.Spec).To(And(
 			HaveField("Driver", infrav1.DriverDirect), HaveField("MachineName", "cp"), HaveField("HostName", "host-cp"),
-			HaveField("TemplateName", clone), HaveField("ImageURI", imageB), HaveField("Options.MaxConcurrent", BeEquivalentTo(7))))
+			HaveField("TemplateName", "t"), HaveField("RolloutName", rollout), HaveField("ImageURI", imageB), HaveField("Options.MaxConcurrent", BeEquivalentTo(7))))
 		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageB)))
 		Expect(w.elemental("alone").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)), "one at a time")
-		Expect(w.elemental("alone").Annotations).To(HaveKeyWithValue(infrav1.DirectTemplateAnnotation, clone), "it is known that its turn comes")
+		Expect(w.elemental("alone").Annotations).To(HaveKeyWithValue(infrav1.RolloutAnnotation, rollout), "it is known that its turn comes")
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.MachinesNotUpToDateReason)
 		w.reconcile()
 		w.reconcile()
@@ -69,13 +69,12 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		w.runs("alone", imageB)
 		w.reconcile()
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
-		Expect(w.clones()).To(BeEmpty(), "the clone is not used any more")
 
 		for _, name := range []string{"cp", "alone"} {
 			machine := apiserver.Get(ctx, c, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
 			Expect(machine.Annotations).To(BeEmpty())
 			Expect(w.elemental(name).Annotations).To(And(
-				HaveKeyWithValue(infrav1.DirectTemplateAnnotation, "t"),
+				HaveKeyWithValue(infrav1.NotedTemplateAnnotation, "t"), Not(HaveKey(infrav1.RolloutAnnotation)),
 				HaveKeyWithValue(clusterv1.TemplateClonedFromNameAnnotation, "t"), Not(HaveKey(clusterv1.UpdateInProgressAnnotation))))
 		}
 	})
@@ -85,8 +84,10 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		healthy := w.reconciler.Client
 		w.reconciler.Client = laggingTemplate{healthy, apiserver.Get(ctx, c, w.template).DeepCopy()}
 		w.patch(imageC)
-		w.reconcile()
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).To(MatchError(ContainSubstring("ElementalMachineTemplate t was changed")))
 		Expect(w.attempts()).To(BeEmpty())
+		Expect(w.rollouts()).To(BeEmpty())
 		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
 
 		w.reconciler.Client = healthy
@@ -184,16 +185,6 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		Expect(w.onlyAttempt().Spec.MachineName).To(Equal("alone"))
 	})
 
-	It("makes a clone again that was deleted", func() {
-		w.patch(imageB)
-		w.reconcile()
-		clone := w.clones()[0]
-		Expect(c.Delete(ctx, &clone)).To(Succeed())
-		w.reconcile()
-		Expect(w.clones()).To(ConsistOf(HaveField("Name", clone.Name)))
-		w.onlyAttempt()
-	})
-
 	It("goes on with the others while a node is paused", func() {
 		w.patch(imageB)
 		w.reconcile()
@@ -253,10 +244,10 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) })
 		w.addMachine("late", controlPlaneOf("K3sControlPlane"))
 		w.reconcile()
-		Expect(w.elemental("late").Annotations).NotTo(HaveKey(infrav1.DirectOSAnnotation))
+		Expect(w.elemental("late").Annotations).NotTo(HaveKey(infrav1.NotedOSAnnotation))
 		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = nil })
 		w.reconcile()
-		Expect(w.elemental("late").Annotations).To(HaveKey(infrav1.DirectOSAnnotation))
+		Expect(w.elemental("late").Annotations).To(HaveKey(infrav1.NotedOSAnnotation))
 	})
 
 	DescribeTable("says what it waits for, and begins nothing", func(change func(), reason, message string) {
@@ -381,7 +372,7 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 			updated := w.addMachine("kcp-2", &of)
 			apiserver.Change(ctx, c, updated, func() { updated.Annotations[clusterv1.UpdateInProgressAnnotation] = "" })
 			w.reconcile()
-			Expect(w.elemental("kcp-2").Annotations).NotTo(HaveKey(infrav1.DirectTemplateAnnotation))
+			Expect(w.elemental("kcp-2").Annotations).NotTo(HaveKey(infrav1.NotedTemplateAnnotation))
 		})
 	})
 })

@@ -7,6 +7,6 @@
 // Where an owner refers to another template, Cluster API updates the Machines in place, by the hooks of the runtime extension. Of that the package
 // reports how far it is, and what has Machines replaced instead, which Cluster API says in its log only.
 //
-// Nothing is remembered: what is left to do is read off the Machines, the clones that record a rollout, and the attempts every time, so that a restart at
+// Nothing is remembered: what is left to do is read off the Machines, the ElementalRollouts, and the attempts every time, so that a restart at
 // any instant does no harm.
 package machinetemplate

@@ -87,7 +87,7 @@ func (r *Reconciler) took(ctx context.Context, seen *observation, cluster string
 	}
 	times, looked := []time.Duration{}, 0
 	for i := range machines {
-		if !seen.isOfFamily(owner.MadeFrom(&machines[i])) {
+		if owner.MadeFrom(&machines[i]) != seen.template.Name {
 			continue
 		}
 		if looked++; looked > measured {

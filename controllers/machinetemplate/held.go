@@ -18,7 +18,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 const (
@@ -88,10 +87,10 @@ func has(holds []infrav1.UpgradeHold, reason infrav1.HoldReason) bool {
 	return slices.ContainsFunc(holds, func(hold infrav1.UpgradeHold) bool { return hold.Reason == reason })
 }
 
-// isAnnounced reports whether a reason is that of a condition whose changes are Events, or of a clone, which is not the place to act.
+// isAnnounced reports whether a reason is that of a condition whose changes are Events.
 func isAnnounced(template *infrav1.ElementalMachineTemplate, reason infrav1.HoldReason) bool {
 	announced := []string{infrav1.OSVersionResolvedCondition, infrav1.RolloutBlockedCondition}
-	return rollout.IsClone(template) || slices.ContainsFunc(announced, func(of string) bool { return conditions.GetReason(template, of) == string(reason) })
+	return slices.ContainsFunc(announced, func(of string) bool { return conditions.GetReason(template, of) == string(reason) })
 }
 
 // holdsByConditions are what conditions say of the template as it is now.
@@ -124,7 +123,7 @@ func heldBecause(reason, object, message string) infrav1.UpgradeHold {
 // reportPaused says that a changed template is not rolled out while it is paused. What holds attempts that have begun stays as it was.
 func reportPaused(template *infrav1.ElementalMachineTemplate, now time.Time) {
 	done := conditions.Get(template, infrav1.RolledOutCondition)
-	if rollout.IsClone(template) || done != nil && done.Status == metav1.ConditionTrue && done.ObservedGeneration == template.Generation {
+	if done != nil && done.Status == metav1.ConditionTrue && done.ObservedGeneration == template.Generation {
 		return
 	}
 	hold := *infrav1.NewHold(clusterv1.PausedReason, "", fmt.Sprintf(

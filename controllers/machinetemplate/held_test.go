@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -81,14 +82,14 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 		w.patch(imageB)
 		w.reconcile()
 		Expect(messages()).To(BeEmpty())
-		attempt("node-1", w.template.Status.CurrentClone, infrav1.HoldClusterPaused)
+		attempt("node-1", "t", infrav1.HoldClusterPaused)
 		apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = new(true) })
 		w.reconcileOnce()
 		Expect(messages()).To(Equal([]string{"WaitingForCluster: Cluster c is paused"}))
 	})
 
 	It("is that it is paused itself", func() {
-		apiserver.Change(ctx, c, w.template, func() { w.template.Annotations[clusterv1.PausedAnnotation] = "" })
+		apiserver.Change(ctx, c, w.template, func() { annotations.AddAnnotations(w.template, map[string]string{clusterv1.PausedAnnotation: ""}) })
 		w.patch(imageB)
 		w.reconcileOnce()
 		Expect(messages()).To(Equal([]string{"Paused: ElementalMachineTemplate t is paused: remove its annotation " + clusterv1.PausedAnnotation}))
@@ -103,24 +104,23 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 		Expect(w.attempts()).To(HaveLen(1))
 	})
 
-	It("is what holds the attempts for it and its clones, each reason once", func() {
+	It("is what holds the attempts for it, each reason once", func() {
 		w.patch(imageB)
 		w.reconcile()
-		clone := w.template.Status.CurrentClone
-		answers := attempt("node-0", clone, infrav1.HoldHostNotReporting, infrav1.HoldClusterUnreachable)
+		answers := attempt("node-0", "t", infrav1.HoldHostNotReporting, infrav1.HoldClusterUnreachable)
 		apiserver.ChangeStatus(ctx, c, answers, func() {
 			for i := range answers.Status.Holds {
 				answers.Status.Holds[i].Since = metav1.Now()
 			}
 		})
-		late := attempt("node-2", clone, infrav1.HoldHostNotReporting, infrav1.HoldNoSlot)
+		late := attempt("node-2", "t", infrav1.HoldHostNotReporting, infrav1.HoldNoSlot)
 		early := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 		apiserver.ChangeStatus(ctx, c, late, func() { late.Status.Holds[0].Since = early })
-		attempt("node-1", clone, infrav1.HoldHostNotReporting)
+		attempt("node-1", "t", infrav1.HoldHostNotReporting)
 		attempt("node-3", "t", infrav1.HoldPreflightFailed, infrav1.HoldPreflightFailed)
 		attempt("node-4", "another", infrav1.HoldImageQuarantined)
-		attempt("node-5", clone, infrav1.HoldNoSlot, infrav1.HoldSoaking)
-		attempt("node-6", clone, infrav1.HoldClusterUnreachable)
+		attempt("node-5", "t", infrav1.HoldNoSlot, infrav1.HoldSoaking)
+		attempt("node-6", "t", infrav1.HoldClusterUnreachable)
 		w.reconcile()
 		Expect(messages()).To(Equal([]string{
 			"HostNotReporting: Node node-1: because of HostNotReporting (and 1 more)",
@@ -133,10 +133,9 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 	It("is how the last attempt has ended of a Machine that does not run its OS", func() {
 		w.patch(imageB)
 		w.reconcile()
-		clone := w.template.Status.CurrentClone
-		bad := attempt("m", clone)
+		bad := attempt("m", "t")
 		ended(bad, infrav1.UpgradeRolledBack, "ElementalHost host-m runs its former OS again")
-		gone := attempt("gone", clone)
+		gone := attempt("gone", "t")
 		ended(gone, infrav1.UpgradeFailed, "its Machine is gone")
 		w.reconcile()
 		Expect(messages()).To(Equal([]string{
@@ -166,7 +165,7 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 	It("is a slot that an attempt for another template does not give back", func() {
 		w.patch(imageB)
 		w.reconcile()
-		attempt("node-1", w.template.Status.CurrentClone, infrav1.HoldNoSlot)
+		attempt("node-1", "t", infrav1.HoldNoSlot)
 		stuck := attempt("node-2", "another", infrav1.HoldStepOverdue)
 		w.reconcile()
 		Expect(messages()).To(BeEmpty(), "it has no slot")

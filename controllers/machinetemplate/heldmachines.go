@@ -61,7 +61,7 @@ func (r *Reconciler) idle(ctx context.Context, seen *observation, now time.Time)
 	return found.counted(), nil
 }
 
-// heldMachines are what holds the attempts for the template and its clones and a user ends, or others have not ended for a minute, and hosts that have left
+// heldMachines are what holds the attempts for the template and a user ends, or others have not ended for a minute, and hosts that have left
 // their OS: each reason once, that of the first node by name, since it was first found on any.
 func (r *Reconciler) heldMachines(ctx context.Context, seen *observation, now time.Time) ([]infrav1.UpgradeHold, error) {
 	found := []infrav1.UpgradeHold{}
@@ -92,7 +92,7 @@ func (r *Reconciler) heldAttempts(ctx context.Context, seen *observation, cluste
 	held, inTheWay, waits := []infrav1.ElementalHostUpgrade{}, []infrav1.ElementalHostUpgrade{}, false
 	for i := range unsettled {
 		attempt := &unsettled[i]
-		if !seen.isOfFamily(attempt.Spec.TemplateName) {
+		if attempt.Spec.TemplateName != seen.template.Name {
 			if !attempt.PhaseNow().IsEnd() && attempts.HasEntered(attempt, attempts.StepCordon) {
 				inTheWay = append(inTheWay, *attempt)
 			}
@@ -116,7 +116,7 @@ func (r *Reconciler) heldAttempts(ctx context.Context, seen *observation, cluste
 	return summedUp(held, now), nil
 }
 
-// drifted are the hosts of a Cluster that run another OS than they were brought to by the template or a clone.
+// drifted are the hosts of a Cluster that run another OS than they were brought to by the template.
 func (r *Reconciler) drifted(ctx context.Context, seen *observation, cluster string) ([]infrav1.UpgradeHold, error) {
 	view := r.viewOf(seen, cluster)
 	machines, err := view.ElementalMachines(ctx)
@@ -124,7 +124,7 @@ func (r *Reconciler) drifted(ctx context.Context, seen *observation, cluster str
 	for i := range machines {
 		machine := &machines[i]
 		says := conditions.Get(machine, infrav1.OSDriftedCondition)
-		if says == nil || says.Status != metav1.ConditionTrue || !machine.DeletionTimestamp.IsZero() || !seen.isOfFamily(owner.MadeFrom(machine)) {
+		if says == nil || says.Status != metav1.ConditionTrue || !machine.DeletionTimestamp.IsZero() || owner.MadeFrom(machine) != seen.template.Name {
 			continue
 		}
 		if upgraded, err := view.UnfinishedOn(ctx, machine.Name); err != nil || upgraded != nil {

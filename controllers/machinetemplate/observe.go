@@ -21,10 +21,8 @@ import (
 // observation is all that a decision depends on.
 type observation struct {
 	template *infrav1.ElementalMachineTemplate
-	// hash of the template's content.
-	hash string
-	// clones of the template by name, whatever their content. They are the cache's own, and must not be changed.
-	clones map[string]*infrav1.ElementalMachineTemplate
+	// rollouts of the template, whatever their content.
+	rollouts []infrav1.ElementalRollout
 	// machines that were made from the template and are not being deleted.
 	machines []direct.Machine
 	// owners that refer to the template, and those of them with Machines that Cluster API brings to it, or is to bring to it.
@@ -39,27 +37,10 @@ type observation struct {
 	result direct.Result
 }
 
-// isOfFamily reports whether a name is that of the template or of one of its clones.
-func (o *observation) isOfFamily(name string) bool {
-	return name == o.template.Name || o.clones[name] != nil
-}
-
-func (r *Reconciler) observe(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, error) {
-	hash, err := rollout.ContentHash(template)
-	if err != nil {
+func (r *Reconciler) observe(ctx context.Context, template *infrav1.ElementalMachineTemplate) (_ *observation, err error) {
+	seen := &observation{template: template, left: map[string]left{}, views: map[string]*clusterview.View{}}
+	if seen.rollouts, err = rollout.OfTemplate(ctx, r.Client, template.Namespace, template.Name); err != nil {
 		return nil, err
-	}
-	seen := &observation{
-		template: template, hash: hash, clones: map[string]*infrav1.ElementalMachineTemplate{}, left: map[string]left{}, views: map[string]*clusterview.View{},
-	}
-	family, err := clusterview.Family(ctx, r.Client, template.Namespace, sourceLabel(template))
-	if err != nil {
-		return nil, err
-	}
-	for i := range family {
-		if rollout.IsClone(&family[i]) {
-			seen.clones[family[i].Name] = &family[i]
-		}
 	}
 	if seen.machines, err = direct.MadeFrom(ctx, r.Client, template); err != nil {
 		return nil, err

@@ -19,7 +19,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -44,7 +43,7 @@ func (w *world) succeed(image string) {
 func (w *world) noted(name string) []string {
 	GinkgoHelper()
 	annotations := w.elemental(name).Annotations
-	return []string{annotations[infrav1.DirectTemplateAnnotation], annotations[infrav1.DirectOSAnnotation]}
+	return []string{annotations[infrav1.NotedTemplateAnnotation], annotations[infrav1.NotedOSAnnotation]}
 }
 
 // hashOf the OS with an image, as it is noted.
@@ -91,7 +90,6 @@ var _ = Describe("A patched template, of a MachineDeployment", func() {
 		for _, name := range []string{"m1", "m2", "m3"} {
 			Expect(w.noted(name)).To(Equal([]string{"t", hashOf(imageB)}))
 		}
-		Expect(w.clones()).To(BeEmpty(), "the clone is not used any more")
 		Expect(ofOwners()).To(Equal(before))
 	})
 
@@ -100,7 +98,7 @@ var _ = Describe("A patched template, of a MachineDeployment", func() {
 		w.addOfPool(w.set, "late", "t", imageA)
 		late := w.elemental("late")
 		apiserver.Change(ctx, c, late, func() { // as the controller of ElementalMachines notes what it was made with
-			late.Annotations[infrav1.DirectTemplateAnnotation], late.Annotations[infrav1.DirectOSAnnotation] = "t", hashOf(imageA)
+			late.Annotations[infrav1.NotedTemplateAnnotation], late.Annotations[infrav1.NotedOSAnnotation] = "t", hashOf(imageA)
 		})
 		w.addOfPool(w.set, "first-seen", "t", imageA)
 		w.reconcile()
@@ -120,7 +118,7 @@ var _ = Describe("A patched template, of a MachineDeployment", func() {
 				elemental := w.elemental(name)
 				apiserver.Change(ctx, c, elemental, func() {
 					annotations.AddAnnotations(elemental, map[string]string{
-						infrav1.DirectTemplateAnnotation: "t", infrav1.DirectOSAnnotation: "0:former", infrav1.OSReachedAnnotation: "0:former",
+						infrav1.NotedTemplateAnnotation: "t", infrav1.NotedOSAnnotation: "0:former", infrav1.OSReachedAnnotation: "0:former",
 					})
 				})
 			}
@@ -145,15 +143,16 @@ var _ = Describe("A patched template, of a MachineDeployment", func() {
 		By("in the middle of a rollout")
 		w.patch(imageC)
 		w.reconcile()
-		clone := w.clones()[0].Name
+		rollout := w.onlyRollout().Name
 		Expect(w.attempts()).To(HaveLen(7), "maxConcurrent of the ElementalCluster")
 		for _, name := range names {
 			elemental := w.elemental(name)
-			apiserver.Change(ctx, c, elemental, func() { elemental.Annotations[infrav1.DirectOSAnnotation] = "0:former" })
+			apiserver.Change(ctx, c, elemental, func() { elemental.Annotations[infrav1.NotedOSAnnotation] = "0:former" })
 		}
 		w.reconcile()
 		Expect(w.attempts()).To(HaveLen(7))
-		Expect(w.noted("n99")).To(Equal([]string{clone, hashOf(imageC)}))
+		Expect(w.noted("n99")).To(Equal([]string{"t", hashOf(imageC)}))
+		Expect(w.elemental("n99").Annotations).To(HaveKeyWithValue(infrav1.RolloutAnnotation, rollout))
 	})
 
 	It("leaves a Machine without a host to be noted with what it was made with", func() {
@@ -186,7 +185,7 @@ var _ = Describe("A patched template, of a MachineDeployment", func() {
 		elemental = w.elemental("m1")
 		apiserver.Change(ctx, c, elemental, func() { elemental.Annotations[infrav1.OSReachedAnnotation] = hashOf(imageC) })
 		attempt := w.attempts()[0].DeepCopy()
-		attempt.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: rollout.UpgradeName("m1", "next", osversion.Hash(ownertest.OS(imageC)))}
+		attempt.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "by-the-hook"}
 		attempt.Spec.Driver, attempt.Spec.MachineName, attempt.Spec.ElementalMachineName = infrav1.DriverClusterAPI, "m1", "m1"
 		attempt.Spec.TemplateName, attempt.Spec.ImageURI, attempt.Spec.OSVersionManagement = "next", imageC, ownertest.OS(imageC)
 		plane.Create(ctx, attempt)
@@ -211,7 +210,7 @@ var _ = Describe("A patched template, of a MachineDeployment", func() {
 		w.template = next
 		w.reconcile()
 		Expect(w.noted("m1")).To(Equal([]string{"next", hashOf(imageA)}))
-		Expect(w.clones()).To(BeEmpty())
+		Expect(w.rollouts()).To(BeEmpty())
 		Expect(w.attempts()).To(BeEmpty())
 	})
 
@@ -329,7 +328,7 @@ var _ = Describe("A patched template, of Machines of several owners", func() {
 		plane.Create(ctx, own)
 		w.addOfPool(own, "a1", "t", imageA)
 		elemental := w.elemental("a1")
-		apiserver.Change(ctx, c, elemental, func() { elemental.Annotations[infrav1.DirectOSAnnotation] = hashOf(imageC) })
+		apiserver.Change(ctx, c, elemental, func() { elemental.Annotations[infrav1.NotedOSAnnotation] = hashOf(imageC) })
 		w.reconcile()
 		Expect(w.noted("a1")).To(Equal([]string{"t", hashOf(imageA)}))
 		Expect(w.attempts()).To(BeEmpty())

@@ -40,7 +40,7 @@ func (r *Reconciler) templateOfDrain(ctx context.Context, secret *metav1.Partial
 		logFailure(ctx, err, secret)
 		return nil
 	}
-	return r.sourceOf(ctx, secret.Namespace, owner.MadeFrom(elemental))
+	return requestFor(secret.Namespace, owner.MadeFrom(elemental))
 }
 
 func logFailure(ctx context.Context, err error, secret *metav1.PartialObjectMetadata) {

@@ -10,7 +10,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // proveAction is what was tried when an event says that something is in the way.
@@ -27,21 +26,6 @@ func (r *Reconciler) reportProblems(template *infrav1.ElementalMachineTemplate, 
 		r.Recorder.Eventf(template, nil, corev1.EventTypeWarning, infrav1.EventRolloutBlocked, proveAction, "%s", shortened(message))
 	}
 	condition.TrueBecause(template, infrav1.RolloutBlockedCondition, problems[0].Reason, "%s", message)
-}
-
-// reportClone says that a clone is not the place to change anything.
-func reportClone(clone *infrav1.ElementalMachineTemplate) error {
-	hash, err := rollout.ContentHash(clone)
-	if err != nil {
-		return err
-	}
-	if hash == clone.Annotations[infrav1.RolledOutHashAnnotation] {
-		condition.False(clone, infrav1.RolloutBlockedCondition, infrav1.NotBlockedReason, "")
-		return nil
-	}
-	condition.TrueBecause(clone, infrav1.RolloutBlockedCondition, infrav1.CloneChangedReason,
-		"This is a clone of ElementalMachineTemplate %s: change that one, which is rolled out", rollout.SourceName(clone))
-	return nil
 }
 
 func isNews(template *infrav1.ElementalMachineTemplate, conditionType, message string) bool {

@@ -39,8 +39,8 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 	images := func() []string {
 		GinkgoHelper()
 		found := []string{}
-		for _, clone := range w.clones() {
-			version, err := osversion.Decode(clone.Spec.Template.Spec.OSVersionManagement)
+		for _, of := range w.rollouts() {
+			version, err := osversion.Decode(of.Spec.OSVersionManagement)
 			Expect(err).NotTo(HaveOccurred())
 			found = append(found, version.ImageURI)
 		}
@@ -55,9 +55,9 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 		Expect(images()).To(ConsistOf(imageB))
 		w.haveCondition(infrav1.OSVersionResolvedCondition, metav1.ConditionTrue, clusterv1.ReadyReason)
 		Expect(w.message(infrav1.OSVersionResolvedCondition)).To(Equal("ManagedOSVersion v2 is " + imageB))
-		clone := w.clones()[0]
-		Expect(w.template.Status.CurrentClone).To(Equal(clone.Name))
-		Expect(clone.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey].Raw).To(MatchJSON(
+		of := w.onlyRollout()
+		Expect(w.template.Status.CurrentRollouts).To(ConsistOf(of.Name))
+		Expect(of.Spec.OSVersionManagement[infrav1.OSVersionKey].Raw).To(MatchJSON(
 			fmt.Sprintf(`{"managedOSVersionName":"v2","resolvedFrom":"v2","imageUri":%q}`, imageB)))
 		Expect(w.onlyAttempt().Spec.ImageURI).To(Equal(imageB))
 
@@ -65,13 +65,14 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 		Expect(unstructured.SetNestedField(version.Object, imageC, "spec", "metadata", "upgradeImage")).To(Succeed())
 		Expect(c.Update(ctx, version)).To(Succeed())
 		w.reconcile()
-		Expect(w.clones()).To(HaveLen(1))
-		Expect(w.template.Status.CurrentClone).To(Equal(clone.Name))
+		w.onlyRollout()
+		Expect(w.template.Status.CurrentRollouts).To(ConsistOf(of.Name))
 
 		By("until it is told to look again, which is another rollout, under another name")
+		w.end(w.onlyAttempt(), infrav1.UpgradeSuperseded)
 		apiserver.Change(ctx, c, w.template, func() { delete(w.template.Annotations, infrav1.ResolvedOSVersionAnnotation) })
 		w.reconcile()
-		Expect(w.template.Status.CurrentClone).NotTo(Equal(clone.Name))
+		Expect(w.template.Status.CurrentRollouts).To(ConsistOf(Not(Equal(of.Name))))
 		Expect(images()).To(ConsistOf(imageC))
 	})
 
@@ -82,7 +83,7 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 			Expect(w.reconcile().RequeueAfter).To(Equal(managedos.Retry))
 			w.haveCondition(infrav1.OSVersionResolvedCondition, metav1.ConditionFalse, reason)
 			w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.BlockedReason)
-			Expect(w.clones()).To(BeEmpty())
+			Expect(w.rollouts()).To(BeEmpty())
 			Expect(w.attempts()).To(BeEmpty())
 			Expect(w.events.Events).To(Receive(ContainSubstring("ManagedOSVersion v2")))
 			w.reconcile()
@@ -96,7 +97,7 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 	It("is rolled out when the version comes later", func() {
 		ask("v2")
 		w.reconcile()
-		Expect(w.clones()).To(BeEmpty())
+		Expect(w.rollouts()).To(BeEmpty())
 		plane.Create(ctx, elementaloperator.ManagedOSVersion(w.namespace, "v2", "container", imageB))
 		w.reconcile()
 		Expect(images()).To(ConsistOf(imageB))
@@ -115,6 +116,6 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 			Expect(err).NotTo(HaveOccurred())
 		}
 		Expect(osversion.Unresolved(osversion.OfTemplate(apiserver.Get(ctx, c, fresh)))).To(BeEmpty())
-		Expect(w.clones()).To(BeEmpty())
+		Expect(w.rollouts()).To(BeEmpty())
 	})
 })

@@ -6,7 +6,6 @@ package machinetemplate
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -17,11 +16,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// reportRolledOut says how many of the Machines run the OS of the template, whose they are, and which clones they are brought to.
+// reportRolledOut says how many of the Machines run the OS of the template, whose they are, and which rollouts bring them to it.
 func reportRolledOut(seen *observation) {
 	status := &seen.template.Status
 	status.Machines, status.UpToDateMachines = &seen.all, &seen.upToDate
-	status.Owners, status.CurrentClone = reportedOwners(seen), strings.Join(usedClones(seen), ",")
+	status.Owners, status.CurrentRollouts = reportedOwners(seen), currentRollouts(seen)
 	if seen.upToDate < seen.all {
 		condition.False(seen.template, infrav1.RolledOutCondition, infrav1.MachinesNotUpToDateReason, "%d of %d Machines run this OS", seen.upToDate, seen.all)
 		return
@@ -52,15 +51,17 @@ func reportedOwners(seen *observation) []infrav1.TemplateOwner {
 	return found[:min(most, len(found))]
 }
 
-// usedClones are the clones that Machines are brought to, by name.
-func usedClones(seen *observation) []string {
+// currentRollouts are the names of those that bring Machines to the content.
+func currentRollouts(seen *observation) []string {
+	const most = 64 // as in the API
 	names := sets.New[string]()
-	for _, machine := range seen.machines {
-		if name := owner.NotedTemplate(machine.Elemental); seen.clones[name] != nil {
-			names.Insert(name)
+	for i := range seen.rollouts {
+		if current := seen.current(seen.rollouts[i].Spec.ClusterName); current != nil {
+			names.Insert(current.Name)
 		}
 	}
-	return sets.List(names)
+	all := sets.List(names)
+	return all[:min(most, len(all))]
 }
 
 // runs is what is seen of an ElementalMachine that decides whether its template is rolled out.

@@ -107,20 +107,11 @@ var _ = Describe("RolledOut of a template", func() {
 		Expect(lists.Listed()).To(Equal(alone + others))
 	})
 
-	It("is not said of a clone", func() {
-		w.patch(imageB)
-		w.reconcile()
-		w.template = &w.clones()[0]
-		w.reconcile()
-		Expect(w.template.Status.Conditions).NotTo(ContainElement(HaveField("Type", infrav1.RolledOutCondition)))
-		Expect(w.template.Status.ImageURI).To(Equal(imageB))
-	})
-
 	It("is not True for a change that could not be looked at", func() {
 		is()
 		w.patch(imageB)
 		healthy := w.reconciler.Client
-		w.reconciler.Client = unreadable{Client: healthy, kind: &infrav1.ElementalMachineTemplate{}}
+		w.reconciler.Client = unreadable{Client: healthy, kind: &infrav1.ElementalRollout{}}
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 		Expect(err).To(MatchError(errUnreadable))
 		apiserver.Get(ctx, c, w.template)

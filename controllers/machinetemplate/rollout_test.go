@@ -4,16 +4,19 @@
 package machinetemplate_test
 
 import (
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/cluster-api/util/annotations"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -24,62 +27,80 @@ var _ = Describe("A template", func() {
 		w.addOfPool(w.set, "m1", "t", imageA)
 		w.reconcile()
 	})
-	current := func() string { return w.template.Status.CurrentClone }
-	exists := func(name string) bool {
-		err := c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, &infrav1.ElementalMachineTemplate{})
-		return !apierrors.IsNotFound(err)
+	current := func() string {
+		GinkgoHelper()
+		Expect(len(w.template.Status.CurrentRollouts)).To(BeNumerically("<=", 1))
+		return strings.Join(w.template.Status.CurrentRollouts, "")
+	}
+	names := func() []string {
+		found := []string{}
+		for _, of := range w.rollouts() {
+			found = append(found, of.Name)
+		}
+		return found
 	}
 
-	It("that is new is rolled out, with the options of that recorded", func() {
-		Expect(w.template.Annotations).To(Equal(map[string]string{
-			infrav1.RolloutOptionsAnnotation: w.template.Annotations[infrav1.RolloutOptionsAnnotation],
-		}))
-		Expect(w.template.Annotations[infrav1.RolloutOptionsAnnotation]).To(ContainSubstring(`"maxConcurrent":7`))
+	It("that is new is rolled out, without a record of that", func() {
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionTrue, infrav1.RolledOutReason)
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
+		Expect(w.template.Annotations).To(BeEmpty())
+		Expect(names()).To(BeEmpty())
 		Expect(w.attempts()).To(BeEmpty())
 	})
 
-	It("forgets the options once no owner refers to it", func() {
-		apiserver.Change(ctx, c, w.md, func() { w.md.Spec.Template.Spec.InfrastructureRef.Name = "other" })
-		w.reconcile()
-		Expect(w.template.Annotations).NotTo(HaveKey(infrav1.RolloutOptionsAnnotation))
-	})
-
-	It("that was patched has its content and its options recorded in a clone, which no owner is pointed to", func() {
+	It("that was patched has its content and the options of its Cluster recorded, and no owner is changed", func() {
 		version := apiserver.Get(ctx, c, w.md).ResourceVersion
 		w.patch(imageB)
 		w.reconcile()
-		Expect(w.clones()).To(HaveLen(1))
-		clone := w.clones()[0]
-		hash, err := rollout.ContentHash(w.template)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(rollout.ContentHash(&clone)).To(Equal(hash))
-		Expect(clone.Labels).To(And(HaveKeyWithValue(infrav1.SourceTemplateLabel, "t"), HaveKeyWithValue(clusterv1.ClusterNameLabel, "c")))
-		Expect(clone.Annotations).To(And(
-			HaveKeyWithValue(infrav1.RolledOutHashAnnotation, hash), HaveKeyWithValue(infrav1.RolloutOptionsAnnotation, ContainSubstring(`"maxConcurrent":7`))))
-		Expect(clone.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "Cluster"), HaveField("UID", w.cluster.UID))))
+		of := w.onlyRollout()
+		cluster := apiserver.Get(ctx, c, &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
+		Expect(of.Spec).To(Equal(infrav1.ElementalRolloutSpec{
+			ClusterName: "c", TemplateName: "t", Revision: 1, OSVersionManagement: ownertest.OS(imageB), Options: cluster.Spec.NodeUpgradeOption,
+		}))
+		Expect(of.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "Cluster"), HaveField("UID", w.cluster.UID))))
+		Expect(of.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
 		Expect(w.events.Events).To(Receive(ContainSubstring(infrav1.EventUpgradeStarted)))
-		Expect(current()).To(Equal(clone.Name))
+		Expect(current()).To(Equal(of.Name))
+		Expect(w.elemental("m1").Annotations).To(HaveKeyWithValue(infrav1.RolloutAnnotation, of.Name))
 		Expect(apiserver.Get(ctx, c, w.md).ResourceVersion).To(Equal(version))
 
 		By("and nothing is written any more")
 		version = w.template.ResourceVersion
 		w.reconcile()
 		Expect(w.template.ResourceVersion).To(Equal(version))
+		Expect(apiserver.Get(ctx, c, of).ResourceVersion).To(Equal(of.ResourceVersion))
+
+		By("until all Machines have it: the record of the last rollout is kept")
+		w.succeed(imageB)
+		w.reconcile()
+		Expect(w.onlyRollout().Spec.Completed).To(BeTrue())
+		Expect(current()).To(BeEmpty())
 	})
 
 	It("that returns to its former content is rolled out again, under another name", func() {
-		names := map[string]bool{}
-		for _, image := range []string{imageB, imageA, imageB} {
+		seen := sets.New[string]()
+		for number, image := range []string{imageB, imageA, imageB} {
 			w.patch(image)
 			w.reconcile()
-			names[current()] = true
+			seen.Insert(current())
+			Expect(w.rollouts()).To(ContainElement(And(HaveField("Name", current()), HaveField("Spec.Revision", BeEquivalentTo(number+1)))))
 		}
-		Expect(names).To(HaveLen(3))
+		Expect(seen).To(HaveLen(3))
 	})
 
-	It("of several clusters has a clone for each, with the options of each", func() {
+	It("that is patched to a content which it had rolled out has another rollout of it", func() {
+		w.patch(imageB)
+		w.reconcile()
+		first := current()
+		w.succeed(imageB)
+		w.reconcile()
+		late := w.elemental("m1")
+		apiserver.Change(ctx, c, late, func() { owner.Note(late, "t", osversion.Hash(ownertest.OS(imageA)), "") })
+		w.reconcile()
+		Expect(w.onlyRollout()).To(And(HaveField("Spec.Revision", BeEquivalentTo(2)), Not(HaveField("Name", first))), "a Machine was noted with another")
+	})
+
+	It("of several clusters has a rollout to each, with the options of each", func() {
 		cluster, elemental := ownertest.Cluster(w.namespace, "d", infrav1.NodeUpgradeOption{MaxConcurrent: 2})
 		other := ownertest.Machine(w.set, "d1")
 		other.Labels, other.OwnerReferences, other.Spec.ClusterName = map[string]string{clusterv1.ClusterNameLabel: "d"}, nil, "d"
@@ -88,74 +109,125 @@ var _ = Describe("A template", func() {
 		w.reconcile()
 		w.patch(imageB)
 		w.reconcile()
-		Expect(w.clones()).To(HaveLen(2))
-		clone := &infrav1.ElementalMachineTemplate{}
-		name := w.elemental("d1").Annotations[infrav1.DirectTemplateAnnotation]
-		Expect(name).NotTo(Equal(w.elemental("m1").Annotations[infrav1.DirectTemplateAnnotation]))
-		Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, clone)).To(Succeed())
-		Expect(clone.Annotations).To(HaveKeyWithValue(infrav1.RolloutOptionsAnnotation, ContainSubstring(`"maxConcurrent":2`)))
+		Expect(w.rollouts()).To(ConsistOf(
+			And(HaveField("Name", w.elemental("m1").Annotations[infrav1.RolloutAnnotation]), HaveField("Spec.Options.MaxConcurrent", BeEquivalentTo(7))),
+			And(HaveField("Name", w.elemental("d1").Annotations[infrav1.RolloutAnnotation]), HaveField("Spec.Options.MaxConcurrent", BeEquivalentTo(2)))))
 	})
 
-	It("does not use a clone that was changed", func() {
-		w.patch(imageB)
-		name := rollout.CloneName(rollout.Content{Template: "t", UID: w.template.UID, Generation: w.template.Generation}, "c")
-		plane.Create(ctx, ownertest.Template(w.namespace, name, imageC))
-		w.reconcile()
-		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.BlockedReason)
-		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring(name))
-		Expect(w.attempts()).To(BeEmpty())
-	})
-
-	It("says of a clone that it is not the place to change anything", func() {
+	It("has one rollout, although the cache has not heard of it", func() {
+		w.reconciler.Client = unheard{w.reconciler.Client}
 		w.patch(imageB)
 		w.reconcile()
-		clone := &w.clones()[0]
-		apiserver.Change(ctx, c, clone, func() { clone.Spec.Template.Spec.OSVersionManagement = ownertest.OS(imageC) })
-		w.template = clone
+		w.addOfPool(w.set, "m2", "t", imageA)
+		late := w.elemental("m2")
+		apiserver.Change(ctx, c, late, func() { owner.Note(late, "t", osversion.Hash(ownertest.OS(imageA)), "") })
 		w.reconcile()
-		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.CloneChangedReason)
-		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("clone of ElementalMachineTemplate t"))
+		Expect(w.elemental("m2").Annotations).To(HaveKeyWithValue(infrav1.RolloutAnnotation, w.onlyRollout().Name))
 	})
 
-	It("collects clones that nothing names", func() {
+	It("completes a rollout without what held it, and its Cluster owns it again that a restore has left without an owner", func() {
+		w.patch(imageB)
+		w.reconcile()
+		of := w.onlyRollout()
+		apiserver.Change(ctx, c, of, func() { of.OwnerReferences, of.Spec.HeldBy = nil, "edge" })
+		w.reconcile()
+		Expect(w.onlyRollout().OwnerReferences).To(ConsistOf(HaveField("UID", w.cluster.UID)))
+		w.succeed(imageB)
+		w.reconcile()
+		Expect(w.onlyRollout().Spec).To(And(HaveField("Completed", true), HaveField("HeldBy", "")))
+	})
+
+	It("is not completed while an attempt of its rollout has not ended", func() {
+		w.patch(imageB)
+		w.reconcile()
+		attempt := w.onlyAttempt()
+		machine := w.elemental("m1")
+		apiserver.Change(ctx, c, machine, func() { owner.Note(machine, "t", osversion.Hash(ownertest.OS(imageB)), "") })
+		w.reconcile()
+		Expect(w.onlyRollout().Spec.Completed).To(BeFalse())
+		w.end(attempt, infrav1.UpgradeSucceeded)
+		w.reconcile()
+		Expect(w.onlyRollout().Spec.Completed).To(BeTrue())
+	})
+
+	It("is not stopped by an attempt that was made up for another OS", func() {
+		w.addOfPool(w.set, "m2", "t", imageA)
+		w.reconcile()
+		cluster := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
+		apiserver.Change(ctx, c, cluster, func() { cluster.Spec.NodeUpgradeOption.MaxConcurrent = 1 })
+		w.patch(imageB)
+		w.reconcile()
+		w.succeed(imageB)
+		bad := w.onlyAttempt().DeepCopy()
+		bad.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "made-up"}
+		bad.Spec.MachineName, bad.Spec.ElementalMachineName, bad.Spec.HostName = "m2", "m2", "host-m2"
+		bad.Spec.OSVersionManagement = ownertest.OS(imageC)
+		plane.Create(ctx, bad)
+		w.end(bad, infrav1.UpgradeFailed)
+		w.reconcile()
+		Expect(w.attempts()).To(HaveLen(3))
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
+	})
+
+	It("that is gone leaves its rollouts to another manager's watch filter", func() {
+		w.patch(imageB)
+		w.reconcile()
+		w.end(w.onlyAttempt(), infrav1.UpgradeSuperseded)
+		w.reconciler.WatchFilter = "mine"
+		Expect(c.Delete(ctx, w.template.DeepCopy())).To(Succeed())
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).NotTo(HaveOccurred())
+		w.onlyRollout()
+	})
+
+	It("has a rollout again that was deleted", func() {
+		w.patch(imageB)
+		w.reconcile()
+		of := w.onlyRollout()
+		Expect(c.Delete(ctx, of)).To(Succeed())
+		w.reconcile()
+		Expect(names()).NotTo(Or(BeEmpty(), ContainElement(of.Name)))
+		Expect(w.elemental("m1").Annotations).To(HaveKeyWithValue(infrav1.RolloutAnnotation, current()))
+	})
+
+	It("deletes former rollouts once their attempts have ended, and all when it is gone itself", func() {
 		w.patch(imageB)
 		w.reconcile()
 		first := current()
-		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = first })
 		w.patch(imageC)
 		w.reconcile()
 		second := current()
-		Expect(second).NotTo(Equal(first))
-		Expect(exists(first)).To(BeTrue(), "a MachineSet names it")
-		Expect(w.reconcile().RequeueAfter).NotTo(BeZero(), "nothing wakes the template when the last one goes that names a clone")
+		Expect(names()).To(ConsistOf(first, second))
+		w.end(w.onlyAttempt(), infrav1.UpgradeSuperseded)
+
+		By("but not while their Cluster is paused")
 		paused := func(is bool) { apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = &is }) }
 		paused(true)
-		apiserver.Change(ctx, c, w.set, func() { w.set.Spec.Template.Spec.InfrastructureRef.Name = "t" })
-		kcp := ownertest.KubeadmControlPlane(w.namespace, "cp", "c", first)
-		plane.Create(ctx, kcp)
 		w.reconcile()
-		Expect(exists(first)).To(BeTrue(), "what names it may be on its way from another management cluster")
+		Expect(names()).To(ConsistOf(first, second))
 		paused(false)
 		w.reconcile()
-		Expect(exists(first)).To(BeTrue(), "a control plane refers to it")
-		Expect(c.Delete(ctx, kcp)).To(Succeed())
-		w.reconcile()
-		Expect(exists(first)).To(BeFalse())
-		Expect(exists(second)).To(BeTrue(), "a Machine is brought to it")
-	})
+		Expect(names()).To(ConsistOf(second))
 
-	It("collects no clone that a Machine is brought to which the cache has not heard of", func() {
-		w.patch(imageB)
-		w.reconcile()
-		first := current()
-		live := &answers{Reader: c}
-		w.reconciler.Client, w.reconciler.Live = unheard{w.reconciler.Client}, live
-		w.reconcile()
-		Expect(exists(first)).To(BeTrue())
-		Expect(live.objects).To(BeNumerically(">", 0))
-		Expect(c.Delete(ctx, w.elemental("m1"))).To(Succeed())
-		w.reconcile()
-		Expect(exists(first)).To(BeFalse())
+		By("deleting the template")
+		gone := w.template.DeepCopy()
+		Expect(c.Delete(ctx, gone)).To(Succeed())
+		forget := func() {
+			GinkgoHelper()
+			_, err := w.reconciler.Reconcile(ctx, requestFor(gone))
+			Expect(err).NotTo(HaveOccurred())
+		}
+		forget()
+		Expect(names()).To(ConsistOf(second), "its attempt goes on")
+		for _, attempt := range w.attempts() {
+			w.end(&attempt, infrav1.UpgradeSuperseded)
+		}
+		paused(true)
+		forget()
+		Expect(names()).To(ConsistOf(second), "it is moved, perhaps, before its template is")
+		paused(false)
+		forget()
+		Expect(names()).To(BeEmpty())
 	})
 
 	It("is left alone while it is paused, or by another manager's watch filter", func() {
@@ -163,7 +235,7 @@ var _ = Describe("A template", func() {
 		w.reconciler.WatchFilter = "mine"
 		w.reconcile()
 		w.reconciler.WatchFilter = ""
-		apiserver.Change(ctx, c, w.template, func() { w.template.Annotations[clusterv1.PausedAnnotation] = "" })
+		apiserver.Change(ctx, c, w.template, func() { annotations.AddAnnotations(w.template, map[string]string{clusterv1.PausedAnnotation: ""}) })
 		w.reconcile()
 		Expect(w.attempts()).To(BeEmpty())
 	})

@@ -47,7 +47,7 @@ var _ = Describe("A template that an owner was rotated to", func() {
 			for range 2 {
 				Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", 0), "it is looked at again")
 			}
-			Expect(w.clones()).To(BeEmpty())
+			Expect(w.onlyRollout().Spec).To(And(HaveField("TemplateName", "next"), HaveField("Options.MaxConcurrent", BeEquivalentTo(7))))
 			Expect(w.attempts()).To(BeEmpty())
 			w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, reason)
 			for _, part := range toChange {
@@ -162,6 +162,7 @@ var _ = Describe("A template that an owner was rotated to", func() {
 		Expect(w.reconcile().RequeueAfter).To(BeZero())
 		Expect(w.noted("m1")).To(Equal([]string{"next", hashOf(imageB)}))
 		Expect(w.attempts()).To(BeEmpty())
+		Expect(w.onlyRollout().Spec.Completed).To(BeTrue())
 	})
 
 	It("waits for a Cluster that is paused", func() {
@@ -171,6 +172,7 @@ var _ = Describe("A template that an owner was rotated to", func() {
 		w.reconcile()
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.WaitingForClusterReason)
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(Equal("MachineDeployment md is paused, by itself or with Cluster c"))
+		Expect(w.rollouts()).To(BeEmpty())
 	})
 })
 

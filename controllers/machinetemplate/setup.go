@@ -19,12 +19,8 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // SetupWithManager adds the reconciler to a manager.
@@ -33,10 +29,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		For(&infrav1.ElementalMachineTemplate{}).
 		Named("elementalmachinetemplate").
 		WithOptions(options).
-		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachineDeployment), builder.WithPredicates(ownerChanged())).
-		Watches(&infrav1.ElementalMachine{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfMachine), builder.WithPredicates(machineChanged())).
-		Watches(&infrav1.ElementalHostUpgrade{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfAttempt), builder.WithPredicates(attemptChanged())).
-		Watches(&infrav1.ElementalHostUpgrade{}, predicates.AfterMoment(r.templatesHeld), builder.WithPredicates(heldChanged())).
+		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(templateOfMachineDeployment), builder.WithPredicates(ownerChanged())).
+		Watches(&infrav1.ElementalMachine{}, handler.EnqueueRequestsFromMapFunc(templateOfMachine), builder.WithPredicates(machineChanged())).
+		Watches(&infrav1.ElementalHostUpgrade{}, handler.EnqueueRequestsFromMapFunc(templateOfAttempt), builder.WithPredicates(attemptChanged())).
+		Watches(&infrav1.ElementalRollout{}, handler.EnqueueRequestsFromMapFunc(templateOfRollout), builder.WithPredicates(rolloutChanged())).
+		Watches(&infrav1.ElementalHostUpgrade{}, predicates.AfterMoment(templateHeld), builder.WithPredicates(heldChanged())).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("setting up the controller of ElementalMachineTemplates: %w", err)
@@ -46,7 +43,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 			return err
 		}
 	}
-	return owner.WatchControlPlanes(mgr, made, handler.EnqueueRequestsFromMapFunc(r.templatesOfControlPlane), ownerChanged())
+	return owner.WatchControlPlanes(mgr, made, handler.EnqueueRequestsFromMapFunc(templateOfControlPlane), ownerChanged())
 }
 
 // ownerChanged passes an owner but for its status.
@@ -56,42 +53,42 @@ func ownerChanged() predicate.Funcs {
 	})
 }
 
-func (r *Reconciler) templatesOfMachineDeployment(ctx context.Context, object client.Object) []reconcile.Request {
+func templateOfMachineDeployment(_ context.Context, object client.Object) []reconcile.Request {
 	md, isMachineDeployment := object.(*clusterv1.MachineDeployment)
 	if !isMachineDeployment {
 		return nil
 	}
-	return r.templatesOf(ctx, owner.ForMachineDeployment(md))
+	return templateOf(owner.ForMachineDeployment(md))
 }
 
-func (r *Reconciler) templatesOfControlPlane(ctx context.Context, object client.Object) []reconcile.Request {
+func templateOfControlPlane(_ context.Context, object client.Object) []reconcile.Request {
 	controlPlane, isOne := owner.ForControlPlane(object)
 	if !isOne {
 		return nil
 	}
-	return r.templatesOf(ctx, controlPlane)
+	return templateOf(controlPlane)
 }
 
-// templatesOf finds the template that an owner refers to, or the source of that.
-func (r *Reconciler) templatesOf(ctx context.Context, of owner.Owner) []reconcile.Request {
-	return r.sourceOf(ctx, of.Object().GetNamespace(), owner.TemplateName(of))
+// templateOf finds the template that an owner refers to.
+func templateOf(of owner.Owner) []reconcile.Request {
+	return requestFor(of.Object().GetNamespace(), owner.TemplateName(of))
 }
 
-func (r *Reconciler) templatesOfMachine(ctx context.Context, object client.Object) []reconcile.Request {
+func templateOfMachine(_ context.Context, object client.Object) []reconcile.Request {
 	machine, isMachine := object.(*infrav1.ElementalMachine)
 	if !isMachine {
 		return nil
 	}
-	return r.sourceOf(ctx, machine.Namespace, owner.MadeFrom(machine))
+	return requestFor(machine.Namespace, owner.MadeFrom(machine))
 }
 
-// templatesOfAttempt finds the template whose rollout goes on when an attempt has ended, or waits for a user.
-func (r *Reconciler) templatesOfAttempt(ctx context.Context, object client.Object) []reconcile.Request {
+// templateOfAttempt finds the template whose rollout goes on when an attempt has ended, or waits for a user.
+func templateOfAttempt(_ context.Context, object client.Object) []reconcile.Request {
 	attempt, isAttempt := object.(*infrav1.ElementalHostUpgrade)
 	if !isAttempt || attempt.Spec.Driver == infrav1.DriverClusterAPI {
 		return nil
 	}
-	return r.sourceOf(ctx, attempt.Namespace, attempt.Spec.TemplateName)
+	return requestFor(attempt.Namespace, attempt.Spec.TemplateName)
 }
 
 func attemptChanged() predicate.Funcs {
@@ -100,13 +97,13 @@ func attemptChanged() predicate.Funcs {
 	}))
 }
 
-// templatesHeld finds the template that reports what holds an attempt.
-func (r *Reconciler) templatesHeld(ctx context.Context, object client.Object) []reconcile.Request {
+// templateHeld finds the template that reports what holds an attempt.
+func templateHeld(_ context.Context, object client.Object) []reconcile.Request {
 	attempt, isAttempt := object.(*infrav1.ElementalHostUpgrade)
 	if !isAttempt || len(seenOnTemplate(attempt)) == 0 {
 		return nil
 	}
-	return r.sourceOf(ctx, attempt.Namespace, attempt.Spec.TemplateName)
+	return requestFor(attempt.Namespace, attempt.Spec.TemplateName)
 }
 
 func heldChanged() predicate.Funcs {
@@ -122,21 +119,24 @@ func afterStart(changed predicate.Funcs) predicate.Funcs {
 	return changed
 }
 
-// sourceOf is the template of a name, or the one that it is a clone of.
-func (r *Reconciler) sourceOf(ctx context.Context, namespace, name string) []reconcile.Request {
+// requestFor is the template of a name.
+func requestFor(namespace, name string) []reconcile.Request {
 	if name == "" {
 		return nil
 	}
-	template, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, namespace, name, client.UnsafeDisableDeepCopy)
-	switch {
-	case err != nil:
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to read an ElementalMachineTemplate", "ElementalMachineTemplate", name)
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}}}
+}
+
+// rolloutChanged passes rollouts that are made, completed or deleted.
+func rolloutChanged() predicate.Funcs {
+	return predicates.Changed(func(of *infrav1.ElementalRollout) any { return of.Spec.Completed })
+}
+
+// templateOfRollout finds the template of a rollout: where that was deleted, another one is made.
+func templateOfRollout(_ context.Context, object client.Object) []reconcile.Request {
+	of, isOne := object.(*infrav1.ElementalRollout)
+	if !isOne {
 		return nil
-	case template == nil:
-		return nil
-	case !rollout.IsClone(template):
-		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(template)}}
 	}
-	family, err := clusterview.Family(ctx, r.Client, namespace, template.Labels[infrav1.SourceTemplateLabel])
-	return enqueue.Matching(ctx, family, err, func(candidate *infrav1.ElementalMachineTemplate) bool { return !rollout.IsClone(candidate) })
+	return requestFor(of.Namespace, of.Spec.TemplateName)
 }

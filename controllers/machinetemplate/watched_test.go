@@ -40,12 +40,12 @@ var _ = It("A template reaches its Machines, and Machines their template, by the
 	status := func() infrav1.ElementalMachineTemplateStatus { return apiserver.Get(ctx, c, w.template).Status }
 	w.patch(imageB)
 	Eventually(w.attempts).Should(HaveLen(1))
-	Eventually(status).Should(HaveField("CurrentClone", w.clones()[0].Name))
-	Consistently(func() int { return len(w.clones()) }, "1s").Should(Equal(1))
+	Eventually(status).Should(HaveField("CurrentRollouts", ConsistOf(w.rollouts()[0].Name)))
+	Consistently(func() int { return len(w.rollouts()) }, "1s").Should(Equal(1))
 
 	By("the end of its attempt, and a host that runs it")
 	w.succeed(imageB)
-	Eventually(status).Should(And(HaveField("UpToDateMachines", HaveValue(BeEquivalentTo(1))), HaveField("CurrentClone", "")))
+	Eventually(status).Should(And(HaveField("UpToDateMachines", HaveValue(BeEquivalentTo(1))), HaveField("CurrentRollouts", BeEmpty())))
 
 	By("a Machine that is made, and runs it")
 	w.addOfPool(w.set, "made", "t", imageB)

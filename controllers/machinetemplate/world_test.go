@@ -83,12 +83,20 @@ func (w *world) patch(image string) {
 	apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = ownertest.OS(image) })
 }
 
-// clones of the template, by what they have been made of.
-func (w *world) clones() []infrav1.ElementalMachineTemplate {
+// rollouts that are recorded.
+func (w *world) rollouts() []infrav1.ElementalRollout {
 	GinkgoHelper()
-	list := &infrav1.ElementalMachineTemplateList{}
-	Expect(c.List(ctx, list, client.InNamespace(w.namespace), client.HasLabels{infrav1.SourceTemplateLabel})).To(Succeed())
+	list := &infrav1.ElementalRolloutList{}
+	Expect(c.List(ctx, list, client.InNamespace(w.namespace))).To(Succeed())
 	return list.Items
+}
+
+// onlyRollout is the only one that is recorded.
+func (w *world) onlyRollout() *infrav1.ElementalRollout {
+	GinkgoHelper()
+	all := w.rollouts()
+	Expect(all).To(HaveLen(1))
+	return &all[0]
 }
 
 func (w *world) haveCondition(conditionType string, status metav1.ConditionStatus, reason string) {

@@ -12,27 +12,22 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // desired is the rollout that the owner of a Machine wants it to be part of by now.
 type desired struct {
-	// rollout is the template that is rolled out; empty where none is known.
+	// rollout is its ElementalRollout; empty where there is none.
 	rollout string
-	// options of the rollout, as they were recorded when it was first seen.
+	// template is the ElementalMachineTemplate that is wanted; empty where it is not known.
+	template string
+	// options of the rollout, as they were recorded when it began.
 	options infrav1.NodeUpgradeOption
-	// os that the rollout brings.
+	// os that is wanted.
 	os hoststate.Wanted
-	// isSource says that the template is one that is patched, and not a clone.
-	isSource bool
-	// isOvertaken says that the owner wants another OS by now: an attempt for the present rollout ends by itself.
-	isOvertaken bool
 }
 
-// desired of a Machine; nothing where it cannot be told what its owner wants, or where that is a clone whose source was given another OS since: no
-// Machine begins with the clone's any more. Each rollout is read once.
-func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machine *clusterv1.Machine, known map[string]desired) (desired, error) {
+// desired of a Machine; nothing where it cannot be told what its owner wants. Each template is read once.
+func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machine *clusterv1.Machine) (desired, error) {
 	want, found, err := view.WantsOS(ctx, machine)
 	if err != nil {
 		return desired{}, fmt.Errorf("reading what the owner of Machine %s wants: %w", machine.Name, err)
@@ -40,20 +35,10 @@ func (r *Reconciler) desired(ctx context.Context, view *clusterview.View, machin
 	if !found {
 		return desired{}, nil
 	}
-	if wanted, isKnown := known[want.TemplateName]; isKnown {
-		return wanted, nil
-	}
-	overtaker, err := want.Overtaker(ctx, r.Client)
-	if err != nil {
-		return desired{}, err
-	}
-	if overtaker != nil {
-		known[want.TemplateName] = desired{isOvertaken: true}
-		return known[want.TemplateName], nil
-	}
-	wanted := desired{rollout: want.TemplateName, os: want.OS, isSource: !rollout.IsClone(want.Template)}
-	if wanted.options, err = owner.RolloutOptions(ctx, r.Client, want.Template, machine.Namespace, machine.Spec.ClusterName); err == nil {
-		known[want.TemplateName] = wanted
+	wanted := desired{template: want.TemplateName, os: want.OS}
+	current, err := view.CurrentRollout(ctx, want.Template)
+	if current != nil {
+		wanted.rollout, wanted.options = current.Name, current.Spec.Options
 	}
 	return wanted, err
 }

@@ -18,8 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 func named(nodes ...string) infrav1.NodeUpgradeOption {
@@ -57,11 +58,15 @@ var _ = Describe("A rollout", func() {
 		Entry("no node in mode auto", auto, map[string]string{}),
 	)
 
-	It("is paused by the options of the Cluster where none were recorded", func(ctx SpecContext) {
+	It("pauses nothing before it is recorded, by the options of its beginning", func(ctx SpecContext) {
 		w := newWorld(ctx, named("b"))
-		Expect(live.Create(ctx, ownertest.Template(w.namespace, "new", imageB))).To(Succeed())
+		template := ownertest.Template(w.namespace, "new", imageB)
+		Expect(live.Create(ctx, template)).To(Succeed())
 		w.pointTo(ctx, "new")
-		Expect(w.pauses(ctx)).To(Equal(map[string]string{"b": "new by new"}))
+		Expect(w.pauses(ctx)).To(BeEmpty())
+		w.record(ctx, template, named("c"))
+		w.reconcile(ctx)
+		Expect(w.pauses(ctx)).To(Equal(map[string]string{"c": "new by new"}))
 	})
 
 	It("pauses when the workload cluster is connected again", func(ctx SpecContext) {
@@ -78,7 +83,9 @@ var _ = Describe("A rollout", func() {
 		w := newWorld(ctx, manual)
 		broken := &failingReads{Client: live, failure: failure}
 		w.connection.client = broken
-		Expect(live.Create(ctx, ownertest.Template(w.namespace, "new", imageB))).To(Succeed())
+		template := ownertest.Template(w.namespace, "new", imageB)
+		Expect(live.Create(ctx, template)).To(Succeed())
+		w.record(ctx, template, manual)
 		change(ctx, w, "workers", &clusterv1.MachineDeployment{}, func(md *clusterv1.MachineDeployment) { md.Spec.Template.Spec.InfrastructureRef.Name = "new" })
 		_, err := w.reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.namespace, Name: clusterName}})
 		Expect(err).To(MatchError(failure))
@@ -226,21 +233,18 @@ var _ = Describe("Nothing of ours is left", func() {
 		Expect(w.pauses(ctx)).To(Equal(map[string]string{"a": "old-again by old-again"}))
 	})
 
-	It("when the template is patched back, while its Machines are brought to the clone of before", func(ctx SpecContext) {
+	It("when the template is patched back, while its Machines are brought to its content of before", func(ctx SpecContext) {
 		w := newWorld(ctx, manual)
-		clone := ownertest.Template(w.namespace, "old-clone", imageB)
-		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: rollout.LabelValue("old")}
-		clone.Annotations = map[string]string{infrav1.SourceTemplateLabel: "old"}
-		Expect(live.Create(ctx, clone)).To(Succeed())
 		patch := func(image string) {
 			change(ctx, w, "old", &infrav1.ElementalMachineTemplate{}, func(source *infrav1.ElementalMachineTemplate) {
 				source.Spec.Template.Spec.OSVersionManagement = ownertest.OS(image)
 			})
 		}
 		patch(imageB)
+		of := w.record(ctx, ownertest.Template(w.namespace, "old", imageB), manual)
 		for _, name := range []string{"a", "b", "c"} {
 			change(ctx, w, name, &infrav1.ElementalMachine{}, func(machine *infrav1.ElementalMachine) {
-				machine.Annotations[infrav1.DirectTemplateAnnotation] = clone.Name
+				owner.Note(machine, "old", osversion.Hash(ownertest.OS(imageB)), of.Name)
 			})
 		}
 		w.reconcile(ctx)
@@ -248,9 +252,9 @@ var _ = Describe("Nothing of ours is left", func() {
 		patch(imageA)
 		w.reconcile(ctx)
 		Expect(w.pauses(ctx)).To(BeEmpty())
-		w.attempt(ctx, "a", clone.Name, infrav1.UpgradeProgressing)
+		w.attempt(ctx, "a", of.Name, infrav1.UpgradeProgressing)
 		w.reconcile(ctx)
-		Expect(w.pauses(ctx)).To(BeEmpty(), "what has started with the clone is passed over")
+		Expect(w.pauses(ctx)).To(BeEmpty(), "what has started of the former rollout is passed over")
 	})
 
 	DescribeTable("when the attempt", func(ctx SpecContext, phase infrav1.UpgradePhase, end func(context.Context, *world, *infrav1.ElementalHostUpgrade), steps ...infrav1.UpgradeStepStatus) {
@@ -339,7 +343,7 @@ var _ = Describe("Names that are no nodes", func() {
 		w.rollOut(ctx, "new", imageB, named("x", "b"))
 		change(ctx, w, clusterName, &infrav1.ElementalCluster{}, func(c *infrav1.ElementalCluster) { c.Spec.NodeUpgradeOption = named("b") })
 		w.reconcile(ctx)
-		const inRollout = "pauseNodes of the rollout of ElementalMachineTemplate new names x, which is no node of the cluster: " +
+		const inRollout = "pauseNodes of ElementalRollout new names x, which is no node of the cluster: " +
 			"annotate the Node that is meant with " + infrav1.NodeUpgradePauseAnnotation
 		Expect(w.known(ctx)).To(HaveValue(HaveField("Message", inRollout)))
 		Expect(w.pauses(ctx)).To(Equal(map[string]string{"b": "new by new"}), "those that are known are paused")

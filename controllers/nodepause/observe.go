@@ -13,6 +13,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -38,7 +39,6 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]desired{}
 	for i := range machines {
 		machine := &machines[i]
 		node := machine.Status.NodeRef.Name
@@ -50,7 +50,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 		if !association.NamesElementalMachine(machine.Spec.InfrastructureRef) {
 			continue
 		}
-		wanted, err := r.wantedOf(ctx, seen.view, machine, known)
+		wanted, err := r.wantedOf(ctx, seen.view, machine)
 		if err != nil {
 			return nil, err
 		}
@@ -59,18 +59,20 @@ func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, el
 	return seen, nil
 }
 
-// wantedOf a Machine is the rollout of its attempt where its owner, or what that wants, is gone or of a kind that is not known.
-func (r *Reconciler) wantedOf(ctx context.Context, view *clusterview.View, machine *clusterv1.Machine, known map[string]desired) (desired, error) {
-	wanted, err := r.desired(ctx, view, machine, known)
-	if err != nil || wanted.rollout != "" || wanted.isOvertaken {
+// wantedOf a Machine is the rollout of its attempt where there is no other, unless its owner wants another OS by now: that attempt ends by itself.
+func (r *Reconciler) wantedOf(ctx context.Context, view *clusterview.View, machine *clusterv1.Machine) (desired, error) {
+	wanted, err := r.desired(ctx, view, machine)
+	if err != nil || wanted.rollout != "" {
 		return wanted, err
 	}
 	unfinished, err := view.UnfinishedOn(ctx, machine.Spec.InfrastructureRef.Name)
-	if err != nil || unfinished == nil || !isActive(unfinished) {
+	if err != nil || unfinished == nil || !isActive(unfinished) ||
+		wanted.template != "" && !osversion.Same(unfinished.Spec.OSVersionManagement, wanted.os.Management) {
 		return wanted, err
 	}
 	return desired{
-		rollout: pausing.RolloutOf(unfinished), options: unfinished.Spec.Options, os: hoststate.Decode(unfinished.Spec.OSVersionManagement),
+		rollout: pausing.RolloutOf(unfinished), template: unfinished.Spec.TemplateName, options: unfinished.Spec.Options,
+		os: hoststate.Decode(unfinished.Spec.OSVersionManagement),
 	}, nil
 }
 

@@ -29,14 +29,16 @@ func marked(object client.Object) any {
 	case *clusterv1.Machine:
 		return []any{goes, of.Status.NodeRef.Name, owner.IsUpdating(of), pausing.ApprovedFor(of)}
 	case *infrav1.ElementalMachine:
-		return []any{goes, of.Spec.HostRef, owner.IsUpdating(of), of.Annotations[clusterv1.TemplateClonedFromNameAnnotation], owner.NotedTemplate(of)}
+		return []any{goes, of.Spec.HostRef, owner.IsUpdating(of), of.Annotations[clusterv1.TemplateClonedFromNameAnnotation], owner.NotedRollout(of)}
 	case *infrav1.ElementalHost:
 		return []any{of.Labels[clusterv1.ClusterNameLabel], of.Status.OS.ImageURI, of.Status.OS.Digest}
 	case *infrav1.ElementalHostUpgrade:
 		phase := of.PhaseNow()
 		return []any{goes, of.Spec.Cancel, phase.IsActive(), phase == infrav1.UpgradeSucceeded, attempts.PastApproval(of)}
 	case *infrav1.ElementalMachineTemplate:
-		return []any{goes, of.Generation, of.Annotations[infrav1.RolloutOptionsAnnotation], of.Annotations[infrav1.ResolvedOSVersionAnnotation]}
+		return []any{goes, of.Generation, of.Annotations[infrav1.ResolvedOSVersionAnnotation]}
+	case *infrav1.ElementalRollout:
+		return []any{goes, of.Spec.Completed}
 	default: // a label tells whose a control plane is, and comes later
 		return []any{goes, object.GetGeneration(), object.GetLabels()[clusterv1.ClusterNameLabel]}
 	}

@@ -43,6 +43,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Watches(&infrav1.ElementalMachine{}, soon, changed).
 		Watches(&infrav1.ElementalHost{}, soon, changed).
 		Watches(&infrav1.ElementalHostUpgrade{}, soon, changed).
+		Watches(&infrav1.ElementalRollout{}, soon, changed).
 		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.templateToClusters), changed).
 		WatchesRawSource(r.Clusters.GetClusterSource(controllerName, clusterItself)).
 		Build(r)

@@ -57,10 +57,10 @@ func (s *subject) isOver() bool {
 		return true
 	case s.attempt != nil && isActive(s.attempt):
 		return false
-	case owner.NotedTemplate(s.own) == s.rollout && s.isSource: // between two rollouts
-		return true
+	case owner.NotedRollout(s.own) == s.rollout:
+		return false
 	}
-	return s.own.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == s.rollout && !owner.IsUpdating(s.machine) && !owner.IsUpdating(s.own)
+	return owner.MadeFrom(s.own) == s.template && !owner.IsUpdating(s.machine) && !owner.IsUpdating(s.own)
 }
 
 // runsWanted reports whether the host runs the image of the rollout and nothing else is asked for, so that the update is

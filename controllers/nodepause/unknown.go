@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
@@ -90,7 +91,7 @@ func (o *observation) unknownInRollouts(ctx context.Context) (map[string]string,
 			return nil, err
 		}
 		if found != nil && !found.isOver() {
-			running[of.rollout] = fmt.Sprintf("pauseNodes of the rollout of ElementalMachineTemplate %s names %s: annotate the Node that is meant with %s",
+			running[of.rollout] = fmt.Sprintf("pauseNodes of ElementalRollout %s names %s: annotate the Node that is meant with %s",
 				of.rollout, noNodes(names), infrav1.NodeUpgradePauseAnnotation)
 		}
 	}
@@ -106,16 +107,20 @@ func noNodes(names []string) string {
 
 // tellTemplates emits what is wrong with a rollout on the template that a person has patched, too.
 func (r *Reconciler) tellTemplates(ctx context.Context, elemental *infrav1.ElementalCluster, running map[string]string) error {
-	for _, rollout := range slices.Sorted(maps.Keys(running)) {
-		template := &infrav1.ElementalMachineTemplate{}
-		for name := rollout; name != ""; name = template.Labels[infrav1.SourceTemplateLabel] {
-			template = &infrav1.ElementalMachineTemplate{}
-			if err := r.Client.Get(ctx, client.ObjectKey{Namespace: elemental.Namespace, Name: name}, template); err != nil {
-				break // a name that is too long stands as a hash in the label
-			}
+	for _, name := range slices.Sorted(maps.Keys(running)) {
+		of, err := existing.Get(ctx, r.Client, &infrav1.ElementalRollout{}, elemental.Namespace, name)
+		if err != nil {
+			return err
 		}
-		if template.Name != "" {
-			r.Recorder.Eventf(template, elemental, corev1.EventTypeWarning, infrav1.EventUnknownPauseNodes, resolveAction, "%s", running[rollout])
+		if of == nil {
+			continue
+		}
+		template, err := existing.Get(ctx, r.Client, &infrav1.ElementalMachineTemplate{}, elemental.Namespace, of.Spec.TemplateName)
+		if err != nil {
+			return err
+		}
+		if template != nil {
+			r.Recorder.Eventf(template, elemental, corev1.EventTypeWarning, infrav1.EventUnknownPauseNodes, resolveAction, "%s", running[name])
 		}
 	}
 	return nil

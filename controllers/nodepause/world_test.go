@@ -19,7 +19,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/nodepause"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -112,15 +111,22 @@ func (w *world) boot(ctx context.Context, name, image string) {
 	Expect(live.Status().Update(ctx, host)).To(Succeed())
 }
 
-// rollOut points the workers to a new template, whose options are recorded.
+// rollOut points the workers to a new template, of which a rollout of the same name is recorded.
 func (w *world) rollOut(ctx context.Context, name, image string, options infrav1.NodeUpgradeOption) {
 	GinkgoHelper()
 	template := ownertest.Template(w.namespace, name, image)
-	snapshot, err := rollout.Snapshot(options)
-	Expect(err).NotTo(HaveOccurred())
-	template.Annotations = map[string]string{infrav1.RolloutOptionsAnnotation: snapshot}
 	Expect(live.Create(ctx, template)).To(Succeed())
+	w.record(ctx, template, options)
 	w.pointTo(ctx, name)
+}
+
+// record a rollout of a template, with its name.
+func (w *world) record(ctx context.Context, template *infrav1.ElementalMachineTemplate, options infrav1.NodeUpgradeOption) *infrav1.ElementalRollout {
+	GinkgoHelper()
+	of := ownertest.Rollout(template, clusterName)
+	of.Spec.Options = options
+	Expect(live.Create(ctx, of)).To(Succeed())
+	return of
 }
 
 func (w *world) pointTo(ctx context.Context, template string) {
@@ -168,7 +174,7 @@ func (w *world) attempt(ctx context.Context, name, template string, phase infrav
 	attempt := &infrav1.ElementalHostUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name + "-" + template, Finalizers: []string{infrav1.ElementalHostUpgradeFinalizer}},
 		Spec: infrav1.ElementalHostUpgradeSpec{
-			ClusterName: clusterName, MachineName: name, ElementalMachineName: name, HostName: name, TemplateName: template,
+			ClusterName: clusterName, MachineName: name, ElementalMachineName: name, HostName: name, TemplateName: template, RolloutName: template,
 			ImageURI: imageB, OSVersionManagement: ownertest.OS(imageB), Options: manual,
 		},
 	}

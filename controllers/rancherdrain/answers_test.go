@@ -57,7 +57,7 @@ var _ = DescribeTable("When Rancher has asked for all of a drain, it is answered
 	Entry("wholly, if the attempt has succeeded", bothGiven, ended(infrav1.UpgradeSucceeded)),
 	Entry("not at all while another attempt is about to replace it", no, ended(infrav1.UpgradeSuperseded)),
 	Entry("not at all while the template was patched and the machine is not assigned", no, func(w *world) { w.patch(imageB) }),
-	Entry("not at all while the machine is assigned and its attempt is not made", no, func(w *world) { w.patch(imageB); w.assign(clone, imageB) }),
+	Entry("not at all while the machine is assigned and its attempt is not made", no, func(w *world) { w.patch(imageB); w.assign(imageB, rolledOut) }),
 	Entry("not at all for a template that was patched again after a rollback", no, ended(infrav1.UpgradeRolledBack), func(w *world) { w.patch("oci:registry/os:c") }),
 
 	Entry("wholly without the Machine", bothGiven, func(w *world) { Expect(c.Delete(ctx, w.machine)).To(Succeed()) }),

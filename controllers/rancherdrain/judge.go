@@ -129,7 +129,6 @@ func judgeUnfinished(attempt *infrav1.ElementalHostUpgrade) verdict {
 
 // judgeWish says whether the machine has reached what its template asks for, both read live: an attempt may be about to be made.
 func (r *Reconciler) judgeWish(ctx context.Context, elemental *infrav1.ElementalMachine, machine string) (verdict, error) {
-	named, noted := owner.NotedTemplate(elemental), owner.NotedOS(elemental)
 	template, err := r.templateOf(ctx, elemental)
 	switch {
 	case err != nil:
@@ -138,17 +137,26 @@ func (r *Reconciler) judgeWish(ctx context.Context, elemental *infrav1.Elemental
 		return verdict{Answers: both}, nil
 	}
 	hash := osversion.Hash(osversion.OfTemplate(template))
-	if noted == hash && named == template.Name && !rollout.IsClone(template) {
+	if owner.IsThere(elemental, template.Name, hash) {
 		return verdict{Answers: both}, nil
 	}
 	if why := idle(template); why != "" {
 		return verdict{Answers: none, failed: why}, nil
 	}
-	last, err := existing.Get(ctx, r.Live, &infrav1.ElementalHostUpgrade{}, elemental.Namespace, rollout.UpgradeName(machine, named, hash))
+	last, err := r.lastOf(ctx, elemental, machine, hash)
 	if err != nil || last == nil || !last.PhaseNow().IsEnd() {
 		return verdict{Answers: none}, err
 	}
 	return judgeEnd(last), nil
+}
+
+// lastOf is the attempt of the rollout that brings a machine to an OS; nil where that has not started.
+func (r *Reconciler) lastOf(ctx context.Context, elemental *infrav1.ElementalMachine, machine, hash string) (*infrav1.ElementalHostUpgrade, error) {
+	by := owner.NotedRollout(elemental)
+	if by == "" || owner.NotedOS(elemental) != hash {
+		return nil, nil
+	}
+	return existing.Get(ctx, r.Live, &infrav1.ElementalHostUpgrade{}, elemental.Namespace, rollout.UpgradeName(machine, by))
 }
 
 // templateOf a machine is the one that is patched to upgrade it.

@@ -99,7 +99,7 @@ var _ = Describe("In a manager", func() {
 		_, looks := w.run()
 		Eventually(looks.looks.Load).ShouldNot(BeZero())
 		Expect(w.answers()).To(BeEmpty())
-		w.assign("t", imageB)
+		w.assign(imageB, "")
 		Eventually(w.answers).Should(Equal(bothGiven))
 	})
 

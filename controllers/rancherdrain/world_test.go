@@ -21,6 +21,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/rancherdrain"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -30,8 +31,8 @@ import (
 const (
 	imageA = "oci:registry/os:a"
 	imageB = "oci:registry/os:b"
-	// clone of template "t" with imageB.
-	clone = "t-b"
+	// rolledOut is the rollout of imageB.
+	rolledOut = "t-b"
 	// token of a drain, and that of another one.
 	token      = `{"enabled":true,"force":false,` + hooks + `}`
 	otherToken = `{"enabled":true,"force":true,` + hooks + `}`
@@ -100,7 +101,7 @@ func newWorld() *world {
 	w.elemental.Labels = w.machine.Labels
 	w.elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: w.machine.UID}}
 	plane.Create(ctx, w.elemental)
-	w.assign("t", imageA)
+	w.assign(imageA, "")
 	w.secret = planSecret(w.namespace, "m")
 	plane.Create(ctx, w.secret)
 	return w
@@ -118,13 +119,12 @@ func planSecret(namespace, machine string) *corev1.Secret {
 	}
 }
 
-// assign a template to the machine, as the controller of templates does before it makes an attempt.
-func (w *world) assign(template, image string) {
+// assign an image to the machine, as the controller of templates does before it makes an attempt, with the rollout; empty: the machine has it.
+func (w *world) assign(image, rollout string) {
 	GinkgoHelper()
 	apiserver.Change(ctx, c, w.elemental, func(m *infrav1.ElementalMachine) {
 		m.Spec.OSVersionManagement = ownertest.OS(image)
-		m.Annotations[infrav1.DirectTemplateAnnotation] = template
-		m.Annotations[infrav1.DirectOSAnnotation] = osversion.Stored(osversion.Hash(ownertest.OS(image)))
+		owner.Note(m, "t", osversion.Hash(ownertest.OS(image)), rollout)
 	})
 }
 
@@ -140,8 +140,8 @@ func (w *world) patch(image string) {
 func (w *world) rollOut(steps ...string) *infrav1.ElementalHostUpgrade {
 	GinkgoHelper()
 	w.patch(imageB)
-	w.assign(clone, imageB)
-	name := rollout.UpgradeName("m", clone, osversion.Hash(ownertest.OS(imageB)))
+	w.assign(imageB, rolledOut)
+	name := rollout.UpgradeName("m", rolledOut)
 	attempt := attemptstest.New(w.namespace, name, "c", "m", imageB)
 	attempt.Spec.Driver = infrav1.DriverRancherDrain
 	plane.Create(ctx, attempt)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 // Unsettled are the attempts of a Cluster that are not settled, see IsSettled, from the manager's cache. They must not be
@@ -61,6 +62,14 @@ func NewestWhere(among []infrav1.ElementalHostUpgrade, isChosen func(*infrav1.El
 		}
 	}
 	return newest
+}
+
+// LastUpdate is the newest of the attempts by which Cluster API has brought a Machine to an OS of a template, in whichever rollout; nil if there is none.
+func LastUpdate(among []infrav1.ElementalHostUpgrade, template string, os infrav1.OSVersionManagement) *infrav1.ElementalHostUpgrade {
+	return NewestWhere(among, func(attempt *infrav1.ElementalHostUpgrade) bool {
+		return attempt.Spec.Driver == infrav1.DriverClusterAPI && attempt.Spec.TemplateName == template &&
+			osversion.Same(attempt.Spec.OSVersionManagement, os)
+	})
 }
 
 // OnNode are all attempts on a Node of a Cluster, ended ones too, from the manager's cache. They must not be changed.

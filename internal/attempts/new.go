@@ -21,16 +21,16 @@ type Upgrade struct {
 	*association.Chain
 	// Template that the OS is from; empty if that is not known.
 	Template string
+	// Rollout that the attempt belongs to.
+	Rollout string
 	// Options in force for the rollout.
 	Options infrav1.NodeUpgradeOption
 	// Driver that makes the attempt.
 	Driver infrav1.UpgradeDriver
 }
 
-// Name of the attempt. It follows from the Machine, the template and the OS, so that there is only one, however often it is made.
-func (u Upgrade) Name() string {
-	return rollout.UpgradeName(u.Machine.Name, u.Template, osversion.Hash(u.Elemental.Spec.OSVersionManagement))
-}
+// Name of the attempt. It follows from the Machine and the rollout, so that there is only one, however often it is made.
+func (u Upgrade) Name() string { return rollout.UpgradeName(u.Machine.Name, u.Rollout) }
 
 // New makes the attempt, which is not created.
 func New(u Upgrade) *infrav1.ElementalHostUpgrade {
@@ -55,6 +55,7 @@ func New(u Upgrade) *infrav1.ElementalHostUpgrade {
 			ElementalMachineName: u.Elemental.Name,
 			HostName:             u.Host.Name,
 			TemplateName:         u.Template,
+			RolloutName:          u.Rollout,
 			ImageURI:             image,
 			OSVersionManagement:  wanted,
 			Options:              u.Options,

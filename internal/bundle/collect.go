@@ -63,6 +63,7 @@ func parts() []part {
 		{infrav1.GroupVersion.WithKind("ElementalHostUpgrade"), namesCluster},
 		{infrav1.GroupVersion.WithKind("ElementalMachine"), isLabelled},
 		{infrav1.GroupVersion.WithKind("ElementalMachineTemplate"), isAny},
+		{infrav1.GroupVersion.WithKind("ElementalRollout"), namesCluster},
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
 // planted is what must not be in a bundle.
@@ -73,6 +74,7 @@ func plant(ctx context.Context) (namespace string) {
 		&infrav1.ElementalHost{ObjectMeta: named("stranger", "other")},
 		&corev1.Secret{ObjectMeta: named("edge-kubeconfig", "edge"), StringData: map[string]string{"value": planted}},
 		attempt,
+		ownertest.Rollout(ownertest.Template(space, "pool", "oci://registry.example.com/os:v1"), "edge"),
 		event(space, "mine", "host"), event(space, "others", "stranger"),
 	} {
 		Expect(live.Create(ctx, object)).To(Succeed())
@@ -112,7 +114,7 @@ var _ = Describe("Write", func() {
 			Expect(content).NotTo(ContainSubstring(planted), name)
 		}
 		Expect(names).To(ConsistOf("events.yaml", "logs/manager.log", "objects/Cluster/edge.yaml", "objects/ElementalCluster/edge.yaml",
-			"objects/ElementalCluster/other.yaml", "objects/ElementalHost/host.yaml", "objects/ElementalHostUpgrade/attempt.yaml"))
+			"objects/ElementalCluster/other.yaml", "objects/ElementalHost/host.yaml", "objects/ElementalHostUpgrade/attempt.yaml", "objects/ElementalRollout/pool.yaml"))
 		Expect(files["events.yaml"]).To(And(ContainSubstring("name: mine"), Not(ContainSubstring("name: others"))))
 		Expect(files["logs/manager.log"]).To(And(HavePrefix("I1 "), Not(ContainSubstring("I2 ")), Not(ContainSubstring("I3 ")), Not(ContainSubstring("I4 "))))
 		Expect(files["objects/ElementalHostUpgrade/attempt.yaml"]).To(ContainSubstring("ociREMOVEDregistry.example.com/os:v1"))

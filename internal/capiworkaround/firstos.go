@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -48,22 +47,12 @@ func hasFailed(host *infrav1.ElementalHost) bool {
 
 // FollowOwner gives a machine whose host FailsFirstOS the OS that is wanted of it by now, and reports whether that is another. The caller writes the
 // machine.
-//
-// The OS is that of the template that a user patches, also while the Machine is on its way to a clone with a former content: it has to become a node
-// first, and the clone's OS may be as bad.
 func FollowOwner(ctx context.Context, cache client.Reader, machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) (changed bool, err error) {
 	want, found, err := owner.WantsOS(ctx, cache, machine)
 	if err != nil || !found {
 		return false, err
 	}
-	source, err := clusterview.Source(ctx, cache, want.Template)
-	if err != nil {
-		return false, err
-	}
 	wanted := want.OSVersionManagement
-	if source != nil {
-		wanted = osversion.OfTemplate(source)
-	}
 	if osversion.Unresolved(wanted) != "" || osversion.Same(wanted, elemental.Spec.OSVersionManagement) {
 		return false, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
@@ -65,10 +66,7 @@ type UpdateMarks struct {
 //
 // It reports whether it has restored the mark. after is when to look again, where it is too early to tell whether the mark is lost.
 func (u UpdateMarks) Restore(ctx context.Context, of Update) (restored bool, after time.Duration, err error) {
-	seen := marks{Update: of}
-	if seen.isDirect, err = u.isDirect(ctx, of); err != nil {
-		return false, 0, err
-	}
+	seen := marks{Update: of, isDirect: isDirect(of)}
 	if lost, err := seen.lost(ctx, u.Client); err != nil || !lost {
 		return false, 0, err
 	}
@@ -89,29 +87,22 @@ func (u UpdateMarks) Restore(ctx context.Context, of Update) (restored bool, aft
 	return true, 0, nil
 }
 
-// isDirect reports whether this provider has brought a machine to what it specifies, or to the family of the template that it was made from. Where it has
+// isDirect reports whether this provider has brought a machine to what it specifies, or is bringing it to the template that it was made from. Where it has
 // brought it to another template, Cluster API has moved it on since.
-func (u UpdateMarks) isDirect(ctx context.Context, of Update) (bool, error) {
-	named, madeFrom := owner.NotedTemplate(of.Machine), owner.MadeFrom(of.Machine)
+func isDirect(of Update) bool {
 	specified := osversion.Hash(of.Machine.Spec.OSVersionManagement)
 	isNoted := owner.NotedOS(of.Machine) == specified
 	switch {
 	case !owner.IsLeftToDirect(of.Owner, of.Machine):
-		return false, nil
-	case named == madeFrom: // where Cluster API has brought the machine to another template and back, its host has reached another OS since
-		reached := owner.ReachedOS(of.Machine)
-		return !isNoted || reached == "" || reached == specified, nil // what is not noted either, a user has specified
-	case isNoted:
-		return true, nil
+		return false
+	case owner.NotedTemplate(of.Machine) != owner.MadeFrom(of.Machine):
+		return isNoted
+	case owner.NotedRollout(of.Machine) != "":
+		return true
 	}
-	template, err := existing.Get(ctx, u.Client, &infrav1.ElementalMachineTemplate{}, of.Machine.Namespace, named, client.UnsafeDisableDeepCopy)
-	if err != nil || template == nil {
-		return false, err
-	}
-	if of.Template != nil {
-		return rollout.FamilyOf(template) == rollout.FamilyOf(of.Template), nil
-	}
-	return rollout.FamilyOf(template) == rollout.LabelValue(madeFrom), nil
+	// Where Cluster API has brought the machine to another template and back, its host has reached another OS since. What is not noted, a user has specified.
+	reached := owner.ReachedOS(of.Machine)
+	return !isNoted || reached == "" || reached == specified
 }
 
 // lostNow is lost by live reads: the cache lags behind, and keeps no record of who wrote what when.
@@ -126,16 +117,14 @@ func (u UpdateMarks) lostNow(ctx context.Context, seen marks) (now marks, lost b
 	if err := u.compare(ctx, &now); err != nil {
 		return now, false, err
 	}
-	if now.isDirect, err = u.isDirect(ctx, now.Update); err != nil {
-		return now, false, err
-	}
+	now.isDirect = isDirect(now.Update)
 	lost, err = now.lost(ctx, u.Live)
 	return now, lost && now.Owner.DeletionTimestamp.IsZero(), err
 }
 
 // compare what the machine asks for with what is wanted of it by now.
 func (u UpdateMarks) compare(ctx context.Context, of *marks) error {
-	want, known, err := owner.WantsLatestOS(ctx, u.Live, of.Owner)
+	want, known, err := owner.WantsOS(ctx, u.Live, of.Owner)
 	of.overtaken = known && !osversion.Same(want.OSVersionManagement, of.Machine.Spec.OSVersionManagement)
 	of.movesOn = of.overtaken || known && want.TemplateName != owner.MadeFrom(of.Machine)
 	return err
@@ -152,15 +141,8 @@ type marks struct {
 	movesOn bool
 	// isDirect says that Cluster API was not to bring the machine to what it specifies: without any mark nothing is lost.
 	isDirect bool
-}
-
-// pinned is the digest that the rollout resolved the machine's image to, if it did.
-func (m marks) pinned() string {
-	image, isAsked := osversion.Image(m.Machine.Spec.OSVersionManagement)
-	if m.Template == nil || !isAsked {
-		return ""
-	}
-	return rollout.PinnedDigest(m.Template.Annotations[infrav1.RolloutDigestAnnotation], image)
+	// pinned is the digest that the rollout resolved the machine's image to; empty if it did not.
+	pinned string
 }
 
 // lost reports whether the update of a Machine has not come to its end, and nothing says so any more.
@@ -183,17 +165,16 @@ func (m marks) lost(ctx context.Context, reader client.Reader) (bool, error) {
 // hook has not said done of it then: it does so of one that succeeded, of one that was superseded, unless its OS is wanted again, and
 // where the host runs the OS in spite of all.
 func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error) {
-	hash := osversion.Hash(m.Machine.Spec.OSVersionManagement)
-	if hash == "" {
+	if osversion.Hash(m.Machine.Spec.OSVersionManagement) == "" {
 		return false, nil
 	}
-	attempt := &infrav1.ElementalHostUpgrade{}
-	key := client.ObjectKey{Namespace: m.Machine.Namespace, Name: rollout.UpgradeName(m.Owner.Name, owner.MadeFrom(m.Machine), hash)}
-	if err := reader.Get(ctx, key, attempt); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return !m.overtaken && m.neverBegun(), nil
-		}
-		return false, fmt.Errorf("reading ElementalHostUpgrade %s: %w", key.Name, err)
+	var attempt *infrav1.ElementalHostUpgrade
+	var err error
+	if attempt, m.pinned, err = m.lastAttempt(ctx, reader); err != nil {
+		return false, err
+	}
+	if attempt == nil {
+		return !m.overtaken && m.neverBegun(), nil
 	}
 	switch attempt.PhaseNow() {
 	case infrav1.UpgradeSucceeded:
@@ -207,9 +188,28 @@ func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error
 	return true, nil
 }
 
+// lastAttempt to bring the machine to the OS it asks for, as the hook looks for it: that of the rollout, with its digest, or, where none is current, the last
+// one; nil if there is none.
+func (m marks) lastAttempt(ctx context.Context, reader client.Reader) (attempt *infrav1.ElementalHostUpgrade, pinned string, err error) {
+	namespace, template, wanted := m.Machine.Namespace, owner.MadeFrom(m.Machine), m.Machine.Spec.OSVersionManagement
+	rollouts, err := rollout.OfTemplate(ctx, reader, namespace, template)
+	if err != nil {
+		return nil, "", err
+	}
+	if of := rollout.Current(rollouts, m.Owner.Spec.ClusterName, wanted); of != nil {
+		attempt, err = existing.Get(ctx, reader, &infrav1.ElementalHostUpgrade{}, namespace, rollout.UpgradeName(m.Owner.Name, of.Name))
+		return attempt, of.Spec.ImageDigest, err
+	}
+	all := &infrav1.ElementalHostUpgradeList{}
+	if err := reader.List(ctx, all, client.InNamespace(namespace), client.MatchingFields{attempts.ByMachine: m.Owner.Name}); err != nil {
+		return nil, "", fmt.Errorf("listing the ElementalHostUpgrades of Machine %s: %w", m.Owner.Name, err)
+	}
+	return attempts.LastUpdate(all.Items, template, wanted), "", nil
+}
+
 // neverBegun is NeverBegun, but for a host that runs the digest to which the image was resolved, of which the hook says done, too.
 func (m marks) neverBegun() bool {
-	return NeverBegun(m.Machine, m.Template, m.Host) && (m.pinned() == "" || m.Host.Status.OS.Digest != m.pinned())
+	return NeverBegun(m.Machine, m.Template, m.Host) && (m.pinned == "" || m.Host.Status.OS.Digest != m.pinned)
 }
 
 // NeverBegun reports whether the template gave a machine another OS than its host had reached, and the host does not run it.
@@ -235,7 +235,7 @@ func RecordReached(machine *infrav1.ElementalMachine, host *infrav1.ElementalHos
 func (m marks) runsOther(attempt *infrav1.ElementalHostUpgrade) bool {
 	booted := m.Host.Status.OS.Digest
 	return hoststate.Runs(m.Host, m.Machine.Spec.OSVersionManagement) == hoststate.MatchOther &&
-		(booted == "" || booted != attempt.Status.Digest && booted != m.pinned())
+		(booted == "" || booted != attempt.Status.Digest && booted != m.pinned)
 }
 
 // lastWritten is when one of the objects was last written by any client. Status does not count: it is

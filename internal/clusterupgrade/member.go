@@ -42,10 +42,8 @@ const (
 type Member struct {
 	Machine   *clusterv1.Machine
 	Elemental *infrav1.ElementalMachine
-	// Wanted is the ElementalMachineTemplate that its owner wants it to have by now, which may be a clone; empty if that is unknown.
-	Wanted string
-	// Source is the template that a person would patch to upgrade it; nil if it is unknown.
-	Source *infrav1.ElementalMachineTemplate
+	// Template is the one whose content its owner wants by now; nil if it is unknown.
+	Template *infrav1.ElementalMachineTemplate
 	// Attempt at the upgrade's OS: the one that has not ended, or the last; nil if there is none.
 	Attempt *infrav1.ElementalHostUpgrade
 	State   State
@@ -65,14 +63,14 @@ func (m Member) Node() string {
 var failures = []infrav1.UpgradePhase{infrav1.UpgradeRolledBack, infrav1.UpgradeFailed, infrav1.UpgradeAborted, infrav1.UpgradeHostLost}
 
 func (r *reading) member(
-	ctx context.Context, machine *clusterv1.Machine, elemental *infrav1.ElementalMachine, source *infrav1.ElementalMachineTemplate,
+	ctx context.Context, machine *clusterv1.Machine, elemental *infrav1.ElementalMachine, template *infrav1.ElementalMachineTemplate,
 ) (Member, error) {
 	member := Member{Machine: machine, Elemental: elemental}
 	unfinished, err := r.view.UnfinishedOn(ctx, elemental.Name)
 	if err != nil {
 		return member, err
 	}
-	runs, has, err := r.runs(elemental, source)
+	runs, has, err := r.runs(elemental, template)
 	if err != nil {
 		return member, err
 	}
@@ -138,11 +136,11 @@ func (r *reading) stateOf(attempt *infrav1.ElementalHostUpgrade) State {
 }
 
 // runs reports whether a machine runs the OS, and whether it has been given it.
-func (r *reading) runs(elemental *infrav1.ElementalMachine, source *infrav1.ElementalMachineTemplate) (runs, has bool, err error) {
-	if source == nil {
+func (r *reading) runs(elemental *infrav1.ElementalMachine, template *infrav1.ElementalMachineTemplate) (runs, has bool, err error) {
+	if template == nil {
 		return false, false, nil
 	}
-	desired, err := Desired(r.upgrade, source.Spec.Template.Spec.OSVersionManagement)
+	desired, err := Desired(r.upgrade, template.Spec.Template.Spec.OSVersionManagement)
 	has = err == nil && osversion.Same(elemental.Spec.OSVersionManagement, desired)
 	return has && clusterview.RunsItsOS(elemental), has, err
 }

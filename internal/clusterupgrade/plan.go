@@ -56,7 +56,6 @@ func Read(ctx context.Context, reader client.Reader, upgrade *infrav1.ElementalC
 	cluster := client.ObjectKey{Namespace: upgrade.Namespace, Name: upgrade.Spec.ClusterName}
 	look := &reading{
 		client: reader, view: clusterview.New(reader, cluster), upgrade: upgrade, slots: slots,
-		sources: map[string]*infrav1.ElementalMachineTemplate{},
 	}
 	pools, err := look.pools(ctx)
 	if err != nil {

@@ -54,8 +54,6 @@ type reading struct {
 	upgrade *infrav1.ElementalClusterUpgrade
 	// slots that are taken now.
 	slots []infrav1.UpgradeSlot
-	// sources are the templates that were found, by the name of the one that the owner of a Machine refers to.
-	sources map[string]*infrav1.ElementalMachineTemplate
 }
 
 // pools of the Cluster, by name. Machines that are being deleted, or are not ours, are in none.
@@ -98,39 +96,23 @@ func (r *reading) add(ctx context.Context, into map[string]*Pool, machine *clust
 		into[name] = &Pool{Name: name}
 	}
 	pool := into[name]
-	wanted, source, err := r.sourceOf(ctx, machine)
+	want, _, err := r.view.WantsOS(ctx, machine)
 	if err != nil {
 		return err
 	}
-	if source != nil && !slices.ContainsFunc(pool.Templates, isNamed(source.Name)) {
-		pool.Templates = append(pool.Templates, source)
+	template := want.Template
+	if template != nil && !slices.ContainsFunc(pool.Templates, isNamed(template.Name)) {
+		pool.Templates = append(pool.Templates, template)
 	}
-	member, err := r.member(ctx, machine, elemental, source)
+	member, err := r.member(ctx, machine, elemental, template)
 	if err != nil {
 		return err
 	}
-	member.Wanted, member.Source = wanted, source
+	member.Template = template
 	pool.Members = append(pool.Members, member)
 	return nil
 }
 
 func isNamed(name string) func(*infrav1.ElementalMachineTemplate) bool {
 	return func(template *infrav1.ElementalMachineTemplate) bool { return template.Name == name }
-}
-
-// sourceOf a Machine is the template that a person would patch to upgrade it: the one that its owner wants or, where that is a clone, its
-// source. Nil if it is unknown.
-func (r *reading) sourceOf(ctx context.Context, machine *clusterv1.Machine) (wanted string, source *infrav1.ElementalMachineTemplate, err error) {
-	want, found, err := r.view.WantsOS(ctx, machine)
-	if err != nil || !found {
-		return "", nil, err
-	}
-	if known, isKnown := r.sources[want.TemplateName]; isKnown {
-		return want.TemplateName, known, nil
-	}
-	if source, err = clusterview.Source(ctx, r.client, want.Template); err != nil {
-		return "", nil, err
-	}
-	r.sources[want.TemplateName] = source
-	return want.TemplateName, source, nil
 }

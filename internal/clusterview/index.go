@@ -13,20 +13,18 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // Field indexes of the manager's cache. A list that is selected by label walks all objects of its namespace.
 const (
 	// ByCluster finds Machines, ElementalMachines and ElementalHosts by the name of the Cluster that their label has.
 	ByCluster = "elemental.cluster"
-	// ByTemplate finds ElementalMachines by the name of the ElementalMachineTemplate that they were last made from, and
-	// MachineSets by the name of the template that they refer to.
+	// ByTemplate finds ElementalMachines by the name of the ElementalMachineTemplate that they were last made from.
 	ByTemplate = "elemental.template"
 	// UpgradesByCluster finds ElementalClusterUpgrades by their Cluster. It is also a selectable field of the CRD, so that live reads are
 	// as narrow.
 	UpgradesByCluster = "spec.clusterName"
-	// bySource finds ElementalMachineTemplates by their source, see Family.
-	bySource = "elemental.source"
 	// byNode finds Machines by their Cluster and the name of their Node, and ElementalHosts by their Cluster and each name that
 	// their Node can have, see nodeKey.
 	byNode = "elemental.node"
@@ -36,7 +34,7 @@ const (
 	byDomain = "elemental.domain"
 )
 
-// AddIndexes adds the indexes that a View reads by, those of packages attempts and owner among them, to a cache that has not been
+// AddIndexes adds the indexes that a View reads by, those of packages attempts, owner and rollout among them, to a cache that has not been
 // started.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, index := range []struct {
@@ -48,8 +46,6 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		{&infrav1.ElementalMachine{}, ByCluster, labelled},
 		{&infrav1.ElementalHost{}, ByCluster, labelled},
 		{&infrav1.ElementalMachine{}, ByTemplate, templateOf},
-		{&clusterv1.MachineSet{}, ByTemplate, templateOf},
-		{&infrav1.ElementalMachineTemplate{}, bySource, sourceOfTemplate},
 		{&clusterv1.Machine{}, byNode, nodeOfMachine},
 		{&infrav1.ElementalHost{}, byNode, nodesOfHost},
 		{&infrav1.ElementalHost{}, byDomain, domainOfHost},
@@ -63,6 +59,9 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := owner.AddIndexes(ctx, indexer); err != nil {
 		return err
 	}
+	if err := rollout.AddIndexes(ctx, indexer); err != nil {
+		return err
+	}
 	return attempts.AddIndexes(ctx, indexer)
 }
 
@@ -71,6 +70,8 @@ func ClusterOf(object client.Object) client.ObjectKey {
 	name := object.GetLabels()[clusterv1.ClusterNameLabel]
 	switch member := object.(type) {
 	case *infrav1.ElementalHostUpgrade:
+		name = member.Spec.ClusterName
+	case *infrav1.ElementalRollout:
 		name = member.Spec.ClusterName
 	case *clusterv1.MachineDeployment:
 		name = member.Spec.ClusterName
@@ -83,13 +84,11 @@ func labelled(object client.Object) []string {
 }
 
 func templateOf(object client.Object) []string {
-	switch of := object.(type) {
-	case *infrav1.ElementalMachine:
-		return named(owner.MadeFrom(of))
-	case *clusterv1.MachineSet:
-		return named(of.Spec.Template.Spec.InfrastructureRef.Name)
+	machine, isOne := object.(*infrav1.ElementalMachine)
+	if !isOne {
+		return nil
 	}
-	return nil
+	return named(owner.MadeFrom(machine))
 }
 
 func clusterOfUpgrade(object client.Object) []string {

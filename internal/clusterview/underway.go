@@ -8,10 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -34,13 +32,20 @@ func (v *View) Rotation(ctx context.Context, of owner.Owner) (behind int32, isRo
 	return behind, isRotating, err
 }
 
-// IsDirectUnderWay reports whether this provider is bringing a machine to the content of a clone, or has not succeeded to.
-func (v *View) IsDirectUnderWay(ctx context.Context, machine *infrav1.ElementalMachine) (bool, error) {
-	if !owner.IsNoted(machine) {
-		return false, nil
+// CurrentRollout of a template to the Cluster; nil if there is none. See rollout.Current.
+func (v *View) CurrentRollout(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*infrav1.ElementalRollout, error) {
+	if known, isKnown := v.rollouts[template.Name]; isKnown {
+		return known, nil
 	}
-	template, err := existing.Get(ctx, v.reader, &infrav1.ElementalMachineTemplate{}, v.cluster.Namespace, owner.NotedTemplate(machine), client.UnsafeDisableDeepCopy)
-	return template != nil && rollout.IsClone(template), err
+	found, err := rollout.CurrentOf(ctx, v.reader, template, v.cluster.Name)
+	if err != nil {
+		return nil, err
+	}
+	if v.rollouts == nil {
+		v.rollouts = map[string]*infrav1.ElementalRollout{}
+	}
+	v.rollouts[template.Name] = found
+	return found, nil
 }
 
 // RunsItsOS reports whether a machine runs the OS that it specifies. A condition about a former spec does not count: Cluster API may

@@ -26,6 +26,7 @@ type View struct {
 	hosts      once[[]infrav1.ElementalHost]
 	unfinished once[[]infrav1.ElementalHostUpgrade]
 	wants      map[string]answer
+	rollouts   map[string]*infrav1.ElementalRollout
 	// firstAsked is the name of the ElementalMachine that was read by itself, and byName has all; see elementalOf.
 	firstAsked string
 	byName     map[string]*infrav1.ElementalMachine

@@ -4,8 +4,6 @@
 package clusterview_test
 
 import (
-	"strings"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +19,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 const oldImage = "oci://os:v1"
@@ -238,17 +235,15 @@ var _ = Describe("A View", func() {
 	})
 })
 
-var _ = It("A template is found with its clones, however long its name is, and no other is looked at", func(ctx SpecContext) {
+var _ = It("The rollouts of a template are found, and no other is looked at", func(ctx SpecContext) {
 	s := newScene(ctx)
-	for _, name := range []string{"a", strings.Repeat("b", 100)} {
-		source := rollout.LabelValue(name)
-		clone := ownertest.Template(s.namespace, name+"-1", oldImage)
-		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: source}
-		s.create(ctx, ownertest.Template(s.namespace, name, oldImage))
-		s.create(ctx, clone)
+	for _, name := range []string{"a", "b"} {
+		template := ownertest.Template(s.namespace, name, oldImage)
+		s.create(ctx, ownertest.Rollout(template, "c"))
 		Eventually(func(g Gomega) {
 			cached.Listed()
-			g.Expect(clusterview.Family(ctx, cached, s.namespace, source)).To(ConsistOf(HaveField("Name", name), HaveField("Name", name+"-1")))
+			g.Expect(s.view("c").CurrentRollout(ctx, template)).To(HaveField("Name", name))
+			g.Expect(s.view("other").CurrentRollout(ctx, template)).To(BeNil())
 			g.Expect(cached.Listed()).To(BeEquivalentTo(2))
 		}).Should(Succeed())
 	}

@@ -20,8 +20,6 @@ type Want struct {
 	owner.Want
 	// OS is its OSVersionManagement, decoded.
 	OS hoststate.Wanted
-	// Next is the source of the clone that the Machine is brought to, if that was given another OS since; nil otherwise. The Machine is brought to that OS next.
-	Next *infrav1.ElementalMachineTemplate
 }
 
 type answer struct {
@@ -29,7 +27,7 @@ type answer struct {
 	found bool
 }
 
-// WantsOS is owner.WantsOS. Each owner is asked once, and for Machines with a note once for each template.
+// WantsOS is owner.WantsOS. It is read once for all Machines of an owner or, where the note counts, with the same note.
 func (v *View) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Want, found bool, err error) {
 	key, err := v.wantedBy(ctx, machine)
 	if err != nil || key == "" {
@@ -41,11 +39,6 @@ func (v *View) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Wa
 	if want.Want, found, err = owner.WantsOS(ctx, v.reader, machine); err != nil {
 		return Want{}, false, err
 	}
-	if found {
-		if want.Next, err = want.Overtaker(ctx, v.reader); err != nil {
-			return Want{}, false, err
-		}
-	}
 	want.OS = hoststate.Decode(want.OSVersionManagement)
 	if v.wants == nil {
 		v.wants = map[string]answer{}
@@ -56,17 +49,16 @@ func (v *View) WantsOS(ctx context.Context, machine *clusterv1.Machine) (want Wa
 
 // wantedBy is what Machines have in common that want the same OS; empty if nothing says what a Machine wants.
 func (v *View) wantedBy(ctx context.Context, machine *clusterv1.Machine) (string, error) {
-	elemental, err := v.elementalOf(ctx, machine)
-	direct, controller := owner.NotedTemplateIn(machine, elemental), metav1.GetControllerOf(machine)
-	switch {
-	case err != nil:
-		return "", err
-	case controller == nil && direct == "":
-		return "", nil
-	case controller == nil:
-		return direct, nil
+	controller := metav1.GetControllerOf(machine)
+	if owner.IsOfMachineSet(machine) { // whose note says nothing
+		return controller.Kind + "/" + controller.Name, nil
 	}
-	return controller.Kind + "/" + controller.Name + "/" + direct, nil
+	elemental, err := v.elementalOf(ctx, machine)
+	noted := owner.NotedTemplateIn(machine, elemental)
+	if err != nil || controller == nil {
+		return noted, err
+	}
+	return controller.Kind + "/" + controller.Name + "/" + noted, nil
 }
 
 // elementalOf a Machine; nil if it has none. The first one that is asked for is read by itself, and for a second one all are listed: a View is for one Machine,

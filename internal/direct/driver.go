@@ -54,15 +54,14 @@ type Driver struct {
 
 // Rollout is the content of a template, and the Machines that are to run it.
 type Rollout struct {
-	// Template is the source, not a clone.
+	// Template whose content is rolled out.
 	Template *infrav1.ElementalMachineTemplate
 	// OS is that of the template, with the image of its ManagedOSVersion.
 	OS infrav1.OSVersionManagement
-	// Clone makes sure that there is a clone with the content for the Machines of a Cluster, and returns its name, or why
-	// there cannot be one.
-	Clone func(ctx context.Context, cluster *clusterv1.Cluster) (name, problem string, err error)
-	// IsClone reports whether there is a clone of the template of that name.
-	IsClone func(name string) bool
+	// Current is the rollout of the content to a Cluster; nil if there is none.
+	Current func(cluster string) *infrav1.ElementalRollout
+	// Begin makes a rollout of the content to a Cluster.
+	Begin func(ctx context.Context, cluster *clusterv1.Cluster) (*infrav1.ElementalRollout, error)
 	// Machines that were made from the template, and are not being deleted.
 	Machines []Machine
 }
@@ -122,12 +121,13 @@ func (d *Driver) passes(of Rollout) map[string]*pass {
 			key += "/" + string(machine.Driver)
 		}
 		if passes[key] == nil {
-			passes[key] = &pass{Driver: d, of: of, hash: osversion.Hash(of.OS), cluster: machine.Machine.Spec.ClusterName, driver: machine.Driver}
+			cluster := machine.Machine.Spec.ClusterName
+			passes[key] = &pass{Driver: d, of: of, hash: osversion.Hash(of.OS), rollout: of.Current(cluster), cluster: cluster, driver: machine.Driver}
 		}
 		return passes[key]
 	}
 	for _, machine := range of.Machines {
-		if isNew(machine.Elemental) {
+		if IsNew(machine.Elemental) {
 			continue
 		}
 		found := passOf(machine)

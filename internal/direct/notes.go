@@ -20,32 +20,32 @@ import (
 func (p *pass) record(ctx context.Context) error {
 	for i := range p.machines {
 		machine := p.machines[i].Elemental
-		template, hash := p.of.Template.Name, p.hash
+		template, hash, rollout := p.of.Template.Name, p.hash, ""
 		if owner.IsNoted(machine) && !p.isRotated(machine) {
 			if owner.IsNoteKnown(machine) {
 				continue
 			}
 			if !p.isAtRest(&p.machines[i]) {
-				template, hash = owner.NotedTemplate(machine), owner.NotedOS(machine)
+				template, hash, rollout = owner.NotedTemplate(machine), owner.NotedOS(machine), owner.NotedRollout(machine)
 			}
 		}
-		if err := p.note(ctx, machine, template, hash); err != nil {
+		if err := p.note(ctx, machine, template, hash, rollout); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// isNew reports whether a machine has neither a host nor a note. The controller of ElementalMachines notes what it was made with before it has a host.
-func isNew(machine *infrav1.ElementalMachine) bool {
+// IsNew reports whether a machine has neither a host nor a note. The controller of ElementalMachines notes what it was made with before it has a host.
+func IsNew(machine *infrav1.ElementalMachine) bool {
 	return machine.Spec.HostRef == nil && !owner.IsNoted(machine)
 }
 
 // isRotated reports whether its owner has brought a machine to the template from another one, to which this driver had brought it: the note is about
-// that one. Where both have the same OS, the host has reached it; a note about a clone that is gone is not one about another template.
+// that one. Where both have the same OS, the host has reached it.
 func (p *pass) isRotated(machine *infrav1.ElementalMachine) bool {
 	template := owner.NotedTemplate(machine)
-	isOther := template != "" && template != p.of.Template.Name && !p.of.IsClone(template)
+	isOther := template != "" && template != p.of.Template.Name
 	isThere := !p.isNoted(machine) || owner.ReachedOS(machine) == p.hash
 	return isOther && isThere && osversion.Same(machine.Spec.OSVersionManagement, p.of.OS)
 }
@@ -57,7 +57,7 @@ func (p *pass) isNoted(machine *infrav1.ElementalMachine) bool {
 // recordDone notes that nothing is rolled out to machines any more.
 func (p *pass) recordDone(ctx context.Context, machines []*Machine) error {
 	for _, machine := range machines {
-		if err := p.note(ctx, machine.Elemental, p.of.Template.Name, p.hash); err != nil {
+		if err := p.note(ctx, machine.Elemental, p.of.Template.Name, p.hash, ""); err != nil {
 			return err
 		}
 	}
@@ -67,59 +67,44 @@ func (p *pass) recordDone(ctx context.Context, machines []*Machine) error {
 // assign the content of the template to all machines that have another. The rollout has begun for all of them then: what their
 // attempts are for, and which nodes are paused, follows from it.
 func (p *pass) assign(ctx context.Context) (*inplace.Problem, error) {
-	clone := ""
 	for i := range p.machines {
 		machine := p.machines[i].Elemental
 		if p.isAssigned(machine) {
 			continue
 		}
-		if clone == "" {
-			name, problem, err := p.clone(ctx)
-			if problem != nil || err != nil {
+		if p.rollout == nil {
+			if problem, err := p.begin(ctx); problem != nil || err != nil {
 				return problem, err
 			}
-			clone = name
 		}
-		if err := p.note(ctx, machine, clone, p.hash); err != nil {
+		if err := p.note(ctx, machine, p.of.Template.Name, p.hash, p.rollout.Name); err != nil {
 			return nil, err
 		}
 	}
 	return nil, nil
 }
 
-// isAssigned reports whether a machine is brought to the content of the template, or is there. One whose clone is gone is not: nothing says
-// then what it is brought to.
+// isAssigned reports whether a machine is brought to the content of the template by the current rollout, or is there.
 func (p *pass) isAssigned(machine *infrav1.ElementalMachine) bool {
-	template := owner.NotedTemplate(machine)
-	return p.isNoted(machine) && (template == p.of.Template.Name || p.of.IsClone(template))
+	by := owner.NotedRollout(machine)
+	isCurrent := p.rollout != nil && by == p.rollout.Name
+	return p.isNoted(machine) && owner.NotedTemplate(machine) == p.of.Template.Name && (by == "" || isCurrent)
 }
 
-// clone is the one that machines of the Cluster were assigned to already, or a new one. Its name follows from the UID of the template,
-// which a move to another management cluster changes.
-func (p *pass) clone(ctx context.Context) (string, *inplace.Problem, error) {
-	for _, machine := range p.machines {
-		if template := owner.NotedTemplate(machine.Elemental); p.isAssigned(machine.Elemental) && template != p.of.Template.Name {
-			return template, nil, nil
-		}
-	}
+// begin the rollout in the Cluster.
+func (p *pass) begin(ctx context.Context) (*inplace.Problem, error) {
 	cluster, problem, err := p.mayStart(ctx)
 	if problem != nil || err != nil {
-		return "", problem, err
+		return problem, err
 	}
-	name, why, err := p.of.Clone(ctx, cluster)
-	switch {
-	case err != nil:
-		return "", nil, err
-	case why != "":
-		return "", &inplace.Problem{Reason: infrav1.BlockedReason, Message: why}, nil
-	}
-	return name, nil, nil
+	p.rollout, err = p.of.Begin(ctx, cluster)
+	return nil, err
 }
 
-// note on a machine which template it is brought to. One that is paused is not written.
-func (p *pass) note(ctx context.Context, machine *infrav1.ElementalMachine, template, hash string) error {
+// note on a machine what it is brought to, and by which rollout. One that is paused is not written.
+func (p *pass) note(ctx context.Context, machine *infrav1.ElementalMachine, template, hash, rollout string) error {
 	before := machine.DeepCopy()
-	if annotations.HasPaused(machine) || !owner.Note(machine, template, hash) {
+	if annotations.HasPaused(machine) || !owner.Note(machine, template, hash, rollout) {
 		return nil
 	}
 	return p.patch(ctx, before, machine, "recording the rollout on")

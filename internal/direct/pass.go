@@ -28,7 +28,9 @@ type pass struct {
 	*Driver
 	of Rollout
 	// hash of the OS that is rolled out.
-	hash     string
+	hash string
+	// rollout of it to the Cluster; nil while there is none.
+	rollout  *infrav1.ElementalRollout
 	cluster  string
 	driver   infrav1.UpgradeDriver
 	machines []Machine
@@ -110,10 +112,7 @@ func (p *pass) startNext(ctx context.Context, of progress) (Result, error) {
 	if len(of.pending) == 0 || slices.ContainsFunc(of.active, (*Machine).isControlPlane) {
 		return Result{}, nil
 	}
-	options, err := p.options(ctx, of.pending[0])
-	if err != nil {
-		return Result{}, err
-	}
+	options := p.rollout.Spec.Options
 	most := int(options.WithDefaults().MaxConcurrent)
 	if len(of.active) < most {
 		if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
@@ -250,7 +249,7 @@ func (p *pass) isUnfinished(ctx context.Context, of *Machine) (bool, error) {
 		return true, nil
 	}
 	made, err := attempts.OnElementalMachine(ctx, p.Client, of.Elemental.Namespace, of.Elemental.Name)
-	attempt := p.lastTo(p.of.Template.Name, made)
+	attempt := attempts.LastUpdate(made, p.of.Template.Name, p.of.OS)
 	if err != nil || attempt == nil || attempt.PhaseNow() == infrav1.UpgradeSucceeded {
 		return false, err
 	}

@@ -87,7 +87,7 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 	if err != nil {
 		return err
 	}
-	last := p.lastTo(owner.NotedTemplate(machine.Elemental), all)
+	last := p.lastIn(owner.NotedRollout(machine.Elemental), all)
 	isHeard := host != nil && hoststate.Bootstrapped(host) && hoststate.Reported(host)
 	switch {
 	case p.isMadeWithIt(machine, host), isHeard && p.isDone(machine, last, attempts.Newest(all), host):
@@ -127,10 +127,10 @@ func (p *pass) failure(machine *Machine, attempt *infrav1.ElementalHostUpgrade) 
 	return fmt.Sprintf("ElementalHostUpgrade %s of Machine %s %s: %s. %s: %s", attempt.Name, machine.Machine.Name, how, attempt.Status.Message, stopped, remedy)
 }
 
-// lastTo is the last of the attempts on a machine that bring it to the OS, as a template has it; nil if there is none.
-func (p *pass) lastTo(template string, all []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
+// lastIn is the last of the attempts on a machine in a rollout; nil if there is none. One of another OS was made up.
+func (p *pass) lastIn(rollout string, all []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
 	return attempts.NewestWhere(all, func(attempt *infrav1.ElementalHostUpgrade) bool {
-		return attempt.Spec.TemplateName == template && osversion.Same(attempt.Spec.OSVersionManagement, p.of.OS)
+		return attempt.Spec.RolloutName == rollout && osversion.Same(attempt.Spec.OSVersionManagement, p.of.OS)
 	})
 }
 
@@ -148,7 +148,7 @@ func (p *pass) isBehind(machine *Machine) bool {
 // isAtRest reports whether nothing is rolled out to a machine: nothing was since it was first seen, or its host has reached the OS. One
 // whose host runs another has drifted, which is no reason to begin.
 func (p *pass) isAtRest(machine *Machine) bool {
-	return owner.NotedTemplate(machine.Elemental) == p.of.Template.Name
+	return owner.NotedTemplate(machine.Elemental) == p.of.Template.Name && owner.NotedRollout(machine.Elemental) == ""
 }
 
 // isDone reports whether what is rolled out to a machine has reached its host: by its last attempt, or by the newest one, which may be Cluster API's. A former

@@ -57,11 +57,7 @@ func (p *pass) startDrained(ctx context.Context, pending []*Machine) (all Result
 		if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
 			return waitingFor(problem), 0, err
 		}
-		options, err := p.options(ctx, machine)
-		if err != nil {
-			return Result{}, 0, err
-		}
-		started, _, err := p.start(ctx, options, 1, machine)
+		started, _, err := p.start(ctx, p.rollout.Spec.Options, 1, machine)
 		if err != nil {
 			return Result{}, 0, err
 		}

@@ -41,8 +41,7 @@ func (p *pass) startUpgrade(ctx context.Context, next *Machine, options infrav1.
 	if err != nil {
 		return Result{}, err
 	}
-	template := owner.NotedTemplate(chain.Elemental)
-	if isWanted, err := p.isWantedNow(ctx, template, next); err != nil || !isWanted { // the cache lags behind, or the next reconcile rolls out something else
+	if isWanted, err := p.isWantedNow(ctx, chain.Elemental); err != nil || !isWanted { // the cache lags behind, or the next reconcile rolls out something else
 		return Result{After: soon}, err
 	}
 	if why, err := p.waitsFor(ctx, p.Live, chain.Machine, chain.Elemental, options); err != nil || why != "" {
@@ -51,7 +50,7 @@ func (p *pass) startUpgrade(ctx context.Context, next *Machine, options infrav1.
 	if err := p.specify(ctx, chain.Elemental); err != nil {
 		return Result{}, err
 	}
-	upgrade := attempts.Upgrade{Chain: chain, Template: template, Driver: p.driver, Options: options}
+	upgrade := attempts.Upgrade{Chain: chain, Template: p.of.Template.Name, Rollout: p.rollout.Name, Driver: p.driver, Options: options}
 	if waits, err := p.makeRoom(ctx, chain.Elemental, upgrade.Name()); err != nil || waits {
 		return Result{After: soon}, err
 	}
@@ -79,7 +78,7 @@ func (p *pass) waitsFor(
 	if why := controllers.RollsOut(machine, p.Clock.Now().Add(options.WithDefaults().Timeouts.Disruption())); why != "" {
 		return why, nil
 	}
-	want, found, err := owner.WantsLatestOS(ctx, reader, machine)
+	want, found, err := owner.WantsOS(ctx, reader, machine)
 	if err != nil || !found || osversion.Hash(want.OSVersionManagement) == p.hash {
 		return "", err
 	}
@@ -87,10 +86,9 @@ func (p *pass) waitsFor(
 		want.TemplateName, p.of.Template.Name), nil
 }
 
-// isWantedNow reports whether a machine is brought to the clone that the pass has seen, and the template, read live, still has the OS that is
-// rolled out.
-func (p *pass) isWantedNow(ctx context.Context, clone string, next *Machine) (bool, error) {
-	if clone != owner.NotedTemplate(next.Elemental) {
+// isWantedNow reports whether a machine, read live, is brought to the OS by the rollout of the pass, and the template still has the OS.
+func (p *pass) isWantedNow(ctx context.Context, machine *infrav1.ElementalMachine) (bool, error) {
+	if owner.NotedRollout(machine) != p.rollout.Name {
 		return false, nil
 	}
 	template, err := existing.Get(ctx, p.Live, &infrav1.ElementalMachineTemplate{}, p.of.Template.Namespace, p.of.Template.Name)
@@ -165,15 +163,6 @@ func (p *pass) makeRoom(ctx context.Context, machine *infrav1.ElementalMachine, 
 // than its image only an attempt that succeeded tells.
 func isReached(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) bool {
 	return host.Spec.Upgrade == nil && osversion.IsImageOnly(wanted) && hoststate.Runs(host, wanted) == hoststate.MatchSame
-}
-
-// options of the rollout that brings a machine to its clone, which were recorded when it was made.
-func (p *pass) options(ctx context.Context, of *Machine) (infrav1.NodeUpgradeOption, error) {
-	clone, err := existing.Get(ctx, p.Live, &infrav1.ElementalMachineTemplate{}, p.of.Template.Namespace, owner.NotedTemplate(of.Elemental))
-	if err != nil {
-		return infrav1.NodeUpgradeOption{}, err
-	}
-	return owner.RolloutOptions(ctx, p.Client, clone, p.of.Template.Namespace, p.cluster)
 }
 
 // patch writes with the resourceVersion that was read: another replica, or Cluster API, may write at the same moment.

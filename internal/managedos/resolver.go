@@ -92,5 +92,5 @@ func imageOf(version *unstructured.Unstructured) (osversion.Pin, *Problem, error
 		return osversion.Pin{}, &Problem{infrav1.ManagedOSVersionWithoutImageReason, fmt.Sprintf(
 			"spec.metadata.upgradeImage of ManagedOSVersion %s: %s", version.GetName(), err)}, nil
 	}
-	return osversion.Pin{Name: version.GetName(), Image: image, ResourceVersion: version.GetResourceVersion()}, nil, nil
+	return osversion.Pin{Name: version.GetName(), Image: image}, nil, nil
 }

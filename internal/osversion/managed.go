@@ -95,8 +95,6 @@ func WithImage(management infrav1.OSVersionManagement, image, managed string, up
 type Pin struct {
 	Name  string `json:"managedOSVersionName"`
 	Image string `json:"imageUri"`
-	// ResourceVersion of the ManagedOSVersion that was read. It distinguishes lookups that found different content under the same name.
-	ResourceVersion string `json:"resourceVersion"`
 }
 
 // PinOf returns the Pin of a template. Nil if it names no ManagedOSVersion, specifies the image itself, or has not been looked up yet.

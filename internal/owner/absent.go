@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// absentKnownFor is how long a kind counts as absent. A clone may be collected meanwhile that only an object of the kind names.
+// absentKnownFor is how long a kind counts as absent.
 const absentKnownFor = 5 * time.Second
 
 // absentKinds are the kinds whose CRD was not installed a moment ago. Whoever lists such a kind asks the API server which kinds it

@@ -12,7 +12,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // ClusterOptions returns the nodeUpgradeOption that currently applies to a Cluster, and where it is set.
@@ -31,16 +30,4 @@ func ClusterOptions(ctx context.Context, reader client.Reader, namespace, name s
 		return infrav1.NodeUpgradeOption{}, "", fmt.Errorf("reading ElementalCluster %s: %w", ref.Name, err)
 	}
 	return elemental.Spec.NodeUpgradeOption, fmt.Sprintf("spec.nodeUpgradeOption of ElementalCluster %s", ref.Name), nil
-}
-
-// RolloutOptions are the options of a rollout: those that were recorded on its template when it began or else, where there are none or
-// no template, those that currently apply to the Cluster.
-func RolloutOptions(ctx context.Context, reader client.Reader, template *infrav1.ElementalMachineTemplate, namespace, cluster string) (infrav1.NodeUpgradeOption, error) {
-	if template != nil {
-		if options, found, err := rollout.FromAnnotation(template); err != nil || found {
-			return options, err
-		}
-	}
-	options, _, err := ClusterOptions(ctx, reader, namespace, cluster)
-	return options, err
 }

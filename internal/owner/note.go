@@ -17,7 +17,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// A note on an ElementalMachine is the template whose content this provider brings it to, or has found it with, and the hash of its OS.
+// A note on an ElementalMachine is the template whose content this provider brings it to, or has found it with, the hash of its OS and, while it is brought
+// there, the rollout.
 
 // IsNoted reports whether a machine has a note. Cluster API does not update such a machine unless it has marked it, and what repairs its updates must leave it
 // alone.
@@ -25,19 +26,19 @@ func IsNoted(machine *infrav1.ElementalMachine) bool { return NotedTemplate(mach
 
 // NotedTemplate is the ElementalMachineTemplate of the note; empty without one.
 func NotedTemplate(machine *infrav1.ElementalMachine) string {
-	return machine.Annotations[infrav1.DirectTemplateAnnotation]
+	return machine.Annotations[infrav1.NotedTemplateAnnotation]
 }
 
 // IsNoteKnown reports whether the OS of the note is in the form of this version of the manager. That there was no OS is known in any.
 func IsNoteKnown(machine *infrav1.ElementalMachine) bool {
-	noted := machine.Annotations[infrav1.DirectOSAnnotation]
+	noted := machine.Annotations[infrav1.NotedOSAnnotation]
 	_, isKnown := osversion.FromStored(noted)
 	return isKnown || noted == ""
 }
 
 // NotedOS is the hash of the OS of the note; empty without one. For a note in another form it is that of what the machine itself specifies.
 func NotedOS(machine *infrav1.ElementalMachine) string {
-	noted := machine.Annotations[infrav1.DirectOSAnnotation]
+	noted := machine.Annotations[infrav1.NotedOSAnnotation]
 	if noted == "" {
 		return ""
 	}
@@ -47,11 +48,30 @@ func NotedOS(machine *infrav1.ElementalMachine) string {
 	return osversion.Hash(machine.Spec.OSVersionManagement)
 }
 
-// Note the hash of a template's OS on a machine. It reports whether that is a change.
-func Note(machine *infrav1.ElementalMachine, template, hash string) bool {
-	return annotations.AddAnnotations(machine, map[string]string{
-		infrav1.DirectTemplateAnnotation: template, infrav1.DirectOSAnnotation: osversion.Stored(hash),
+// NotedRollout is the ElementalRollout of the note; empty without one, and where nothing is rolled out to the machine.
+func NotedRollout(machine *infrav1.ElementalMachine) string {
+	return machine.Annotations[infrav1.RolloutAnnotation]
+}
+
+// IsThere reports whether a machine has the OS of a template, by its hash, according to its note: nothing is rolled out to it.
+func IsThere(machine *infrav1.ElementalMachine, template, hash string) bool {
+	return NotedTemplate(machine) == template && NotedOS(machine) == hash && NotedRollout(machine) == ""
+}
+
+// Note on a machine the hash of a template's OS, and the rollout that brings the machine to it; empty: it is there. It reports whether that is a change.
+func Note(machine *infrav1.ElementalMachine, template, hash, rollout string) bool {
+	former := NotedRollout(machine)
+	changed := annotations.AddAnnotations(machine, map[string]string{
+		infrav1.NotedTemplateAnnotation: template, infrav1.NotedOSAnnotation: osversion.Stored(hash),
 	})
+	if former == rollout {
+		return changed
+	}
+	if rollout == "" {
+		delete(machine.Annotations, infrav1.RolloutAnnotation)
+		return true
+	}
+	return annotations.AddAnnotations(machine, map[string]string{infrav1.RolloutAnnotation: rollout})
 }
 
 // ReachedOS is the hash of the last OS that a machine specified and that its host was observed to run; empty if that is not known in the form of today.

@@ -121,7 +121,7 @@ var _ = Describe("WantsOS", func() {
 		namespace := plane.NewNamespace(ctx)
 		kcp := ownertest.KubeadmControlPlane(namespace, "cp", "c", "t")
 		plane.Create(ctx, kcp, ownertest.Template(namespace, "t", "image"))
-		want, found, err := owner.WantsLatestOS(ctx, c, ownertest.ControlPlaneMachine(kcp, "m"))
+		want, found, err := owner.WantsOS(ctx, c, ownertest.ControlPlaneMachine(kcp, "m"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found).To(BeTrue())
 		Expect(want.TemplateName).To(Equal("t"))

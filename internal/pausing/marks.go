@@ -27,12 +27,11 @@ func MarksOf(node client.Object) Marks {
 // Own reports whether the pause was set by a rollout. No other pause may be removed.
 func (m Marks) Own() bool { return m.Paused && m.By != "" && m.Value == m.By }
 
-// RolloutOf is the name of the rollout that an attempt belongs to: the template whose content is rolled out. A
-// clone's name is never used twice, so annotations of one rollout do not apply to the next. An attempt without a known
-// template is a rollout of its own.
+// RolloutOf is the name of the rollout that an attempt belongs to, which is not used again: annotations of one rollout do not apply to the next. An attempt
+// without one is a rollout of its own.
 func RolloutOf(upgrade *infrav1.ElementalHostUpgrade) string {
-	if upgrade.Spec.TemplateName != "" {
-		return upgrade.Spec.TemplateName
+	if upgrade.Spec.RolloutName != "" {
+		return upgrade.Spec.RolloutName
 	}
 	return upgrade.Name
 }

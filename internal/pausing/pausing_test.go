@@ -100,11 +100,11 @@ var _ = DescribeTable("Unknown", func(mode infrav1.NodeUpgradeMode, names []stri
 	Entry("every node", infrav1.NodeUpgradeModeManual, nil),
 )
 
-var _ = DescribeTable("RolloutOf", func(template, expected string) {
+var _ = DescribeTable("RolloutOf", func(rollout, expected string) {
 	upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u"}}
-	upgrade.Spec.TemplateName = template
+	upgrade.Spec.TemplateName, upgrade.Spec.RolloutName = "t", rollout
 	Expect(pausing.RolloutOf(upgrade)).To(Equal(expected))
 },
-	Entry("an attempt of a template", "t", "t"),
+	Entry("an attempt of a rollout", "r", "r"),
 	Entry("an attempt of none", "", "u"),
 )

@@ -109,16 +109,6 @@ var _ = Describe("Read", Ordered, func() {
 		Expect(read(ctx, 0).Outages).To(Equal(map[string]time.Duration{"plane": time.Minute}))
 	})
 
-	It("finds the template that a clone was made from", func(ctx SpecContext) {
-		source, stranger := ownertest.Template(namespace, "t", "i"), ownertest.Template(namespace, "stranger", "i")
-		clone := ownertest.Template(namespace, "t-1", "i")
-		clone.Labels = map[string]string{infrav1.SourceTemplateLabel: "t"}
-		create(ctx, source, stranger, clone)
-		Expect(Templates(ctx, live, nil)).To(BeEmpty())
-		Expect(Templates(ctx, live, source)).To(HaveExactElements(HaveField("GetName()", "t")))
-		Expect(Templates(ctx, live, clone)).To(HaveExactElements(HaveField("GetName()", "t-1"), HaveField("GetName()", "t")))
-	})
-
 	It("asks again for KubeVirt half a minute after it was not there, and when the clock was set back", func(ctx SpecContext) {
 		Expect(kinds.Install(ctx, live)).To(Succeed())
 		create(ctx, &kubevirtv1.KubeVirt{ObjectMeta: meta("kubevirt")})

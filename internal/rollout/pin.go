@@ -15,7 +15,7 @@ type pin struct {
 	Digest string `json:"digest"`
 }
 
-// Pin is the value of the annotations that pin hosts to the digest which an image was resolved to.
+// Pin is the value of the annotation that pins the hosts of a cluster's upgrade to the digest which its image was resolved to.
 func Pin(image, digest string) string {
 	encoded, _ := json.Marshal(pin{Image: image, Digest: digest}) // strings alone
 	return string(encoded)

@@ -10,7 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -58,70 +60,72 @@ var _ = Describe("ContentHash", func() {
 	})
 })
 
-var _ = Describe("CloneName", func() {
-	name := rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 2}, "c")
-
-	DescribeTable("is another one for anything that may be another content",
-		func(other string) { Expect(other).NotTo(Equal(name)) },
-		Entry("the next generation", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 3}, "c")),
-		Entry("a template of the same name recreated", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid2", Generation: 2}, "c")),
-		Entry("another look at its ManagedOSVersion", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 2, LookedUp: "7"}, "c")),
-		Entry("another cluster", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 2}, "c2")),
-		Entry("parts that read the same when joined", rollout.CloneName(rollout.Content{Template: "pool", UID: "uid2", Generation: 2}, "")),
-	)
-	It("is the same for the same", func() {
-		Expect(rollout.CloneName(rollout.Content{Template: "pool", UID: "uid", Generation: 2}, "c")).To(Equal(name))
-		Expect(name).To(MatchRegexp("^pool-[0-9a-f]{8}$"))
-	})
-})
-
 var _ = DescribeTable("names are DNS labels, however long their parts",
 	func(name string) {
 		Expect(len(name)).To(BeNumerically("<=", 63))
 		Expect(validation.IsDNS1123Subdomain(name)).To(BeEmpty())
 		Expect(validation.IsValidLabelValue(rollout.LabelValue(name))).To(BeEmpty())
 	},
-	Entry("long template", rollout.CloneName(rollout.Content{Template: strings.Repeat("a", 253), UID: "u", Generation: 1}, "c")),
-	Entry("cut at a separator", rollout.CloneName(rollout.Content{Template: strings.Repeat("a", 53) + "." + strings.Repeat("b", 20), UID: "u", Generation: 1}, "c")),
-	Entry("long machine", rollout.UpgradeName(strings.Repeat("m", 253), "t", "h")),
-	Entry("short machine", rollout.UpgradeName("m", "", "")),
+	Entry("long template", made(strings.Repeat("a", 253)).Name),
+	Entry("cut at a separator", made(strings.Repeat("a", 53)+"."+strings.Repeat("b", 20)).Name),
+	Entry("long machine", rollout.UpgradeName(strings.Repeat("m", 253), "r")),
+	Entry("short machine", rollout.UpgradeName("m", "")),
 )
 
 var _ = Describe("UpgradeName", func() {
-	It("is one attempt per machine, template and OS", func() {
-		names := []string{
-			rollout.UpgradeName("m", "t", "h"), rollout.UpgradeName("m2", "t", "h"),
-			rollout.UpgradeName("m", "t2", "h"), rollout.UpgradeName("m", "t", "h2"), rollout.UpgradeName("m", "th", ""),
-		}
-		seen := map[string]bool{}
-		for _, name := range names {
-			Expect(seen).NotTo(HaveKey(name))
-			seen[name] = true
-		}
+	It("is one attempt per machine and rollout", func() {
+		names := []string{rollout.UpgradeName("m", "r"), rollout.UpgradeName("m2", "r"), rollout.UpgradeName("m", "r2"), rollout.UpgradeName("mr", "")}
+		Expect(sets.New(names...)).To(HaveLen(len(names)))
 	})
 })
 
-var _ = Describe("Options", func() {
-	It("come back as they were, with unset fields unset", func() {
-		options := infrav1.NodeUpgradeOption{MaxConcurrent: 3, Replacement: infrav1.ReplacementAllow}
-		value, err := rollout.Snapshot(options)
-		Expect(err).NotTo(HaveOccurred())
-		t := template("{}")
-		t.Annotations = map[string]string{infrav1.RolloutOptionsAnnotation: value}
-		read, found, err := rollout.FromAnnotation(t)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(found).To(BeTrue())
-		Expect(read).To(Equal(options))
+// made is a rollout of a template of a name.
+func made(name string, former ...infrav1.ElementalRollout) *infrav1.ElementalRollout {
+	of := template(`{"imageUri":"oci:x"}`)
+	of.Name = name
+	return rollout.New(of, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, infrav1.NodeUpgradeOption{}, former)
+}
+
+var _ = Describe("A rollout", func() {
+	It("has a name that is not used again", func() {
+		Expect(made("t").Name).To(MatchRegexp("^t-[a-z0-9]{8}$"))
+		Expect(made("t").Name).NotTo(Equal(made("t").Name))
 	})
-	It("are not found where there are none", func() {
-		_, found, err := rollout.FromAnnotation(template("{}"))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(found).To(BeFalse())
+
+	It("comes after all former ones to its Cluster, and is held by what held one of the same OS", func() {
+		other, former, last := made("t"), made("t"), made("t")
+		other.Spec.ClusterName, other.Spec.Revision, other.Spec.HeldBy = "other", 7, "else"
+		former.Spec.HeldBy = "edge"
+		last.Spec.Revision, last.Spec.OSVersionManagement = 2, template(`{"imageUri":"oci:y"}`).Spec.Template.Spec.OSVersionManagement
+		next := made("t", *last, *other, *former)
+		Expect(next.Spec).To(And(HaveField("Revision", BeEquivalentTo(3)), HaveField("HeldBy", "edge")))
 	})
-	It("are never guessed", func() {
-		t := template("{}")
-		t.Annotations = map[string]string{infrav1.RolloutOptionsAnnotation: "Allow"}
-		_, _, err := rollout.FromAnnotation(t)
-		Expect(err).To(MatchError(ContainSubstring(infrav1.RolloutOptionsAnnotation)))
+
+	It("is not held by what held one that was completed", func() {
+		former := made("t")
+		former.Spec.HeldBy, former.Spec.Completed = "edge", true
+		Expect(made("t", *former).Spec.HeldBy).To(BeEmpty())
 	})
+
+	It("is the same last one for all, where two managers have made two of one revision", func() {
+		a, b := made("a"), made("b")
+		Expect(rollout.Last([]infrav1.ElementalRollout{*a, *b}, "c").Name).To(Equal(b.Name))
+		Expect(rollout.Last([]infrav1.ElementalRollout{*b, *a}, "c").Name).To(Equal(b.Name))
+	})
+
+	DescribeTable("is current", func(isCurrent bool, change func(*infrav1.ElementalRollout)) {
+		of := made("t")
+		all := []infrav1.ElementalRollout{*of, *made("t", *of)}
+		change(&all[1])
+		wanted := template(`{"imageUri":"oci:x"}`).Spec.Template.Spec.OSVersionManagement
+		found := rollout.Current(all, "c", wanted)
+		Expect(found != nil && found.Name == all[1].Name).To(Equal(isCurrent))
+		Expect(found != nil && found.Name == of.Name).To(BeFalse(), "it is not the last one")
+	},
+		Entry("that is the last one and rolls out the OS", true, func(*infrav1.ElementalRollout) {}),
+		Entry("not after it was completed", false, func(r *infrav1.ElementalRollout) { r.Spec.Completed = true }),
+		Entry("not with another OS", false, func(r *infrav1.ElementalRollout) {
+			r.Spec.OSVersionManagement = template(`{"imageUri":"oci:y"}`).Spec.Template.Spec.OSVersionManagement
+		}),
+	)
 })

@@ -49,16 +49,17 @@ var _ = Describe("ElementalHostUpgrade", func() {
 		Entry("not in its host", func(s *infrav1.ElementalHostUpgradeSpec) { s.HostName = "x" }, "machine, host and image are immutable"),
 		Entry("not in its image", func(s *infrav1.ElementalHostUpgradeSpec) { s.ImageURI = "x" }, "machine, host and image are immutable"),
 		Entry("not in its template", func(s *infrav1.ElementalHostUpgradeSpec) { s.TemplateName = "" }, "template is immutable"),
+		Entry("not in its rollout", func(s *infrav1.ElementalHostUpgradeSpec) { s.RolloutName = "x" }, "rollout is immutable"),
 		Entry("not in its options", func(s *infrav1.ElementalHostUpgradeSpec) { s.Options.MaxConcurrent = 3 }, "options are immutable"),
 		Entry("not to no options", func(s *infrav1.ElementalHostUpgradeSpec) { s.Options = infrav1.NodeUpgradeOption{} }, "options are immutable"),
 		Entry("not in the image that is offered",
 			func(s *infrav1.ElementalHostUpgradeSpec) {
 				s.OSVersionManagement = raw(`{"imageUri":"oci://os:v2","debug":false}`)
-			}, "spec.osVersionManagement: the attempt's OS is immutable"),
+			}, "spec.osVersionManagement: the OS of an attempt, and of a rollout, is immutable"),
 		Entry("not in what its hash leaves out",
 			func(s *infrav1.ElementalHostUpgradeSpec) {
 				s.OSVersionManagement = raw(`{"imageUri":"oci://os:v1","debug":true}`)
-			}, "spec.osVersionManagement: the attempt's OS is immutable"),
+			}, "spec.osVersionManagement: the OS of an attempt, and of a rollout, is immutable"),
 	)
 
 	It("is recreated by a move, whatever it declares, and keeps its finalizers and status changeable", func(ctx SpecContext) {

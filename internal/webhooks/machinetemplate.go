@@ -15,14 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-elementalmachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=elementalmachinetemplates,versions=v1beta1,name=validation.elementalmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
 // MachineTemplate is the webhook of ElementalMachineTemplates: of spec.template.spec only osVersionManagement may be changed,
-// because a machine can be updated in place for that field only. The spec of a clone is not changed by anybody, nor what marks it.
+// because a machine can be updated in place for that field only.
 type MachineTemplate struct{}
 
 var _ admission.Validator[*infrav1.ElementalMachineTemplate] = &MachineTemplate{}
@@ -30,10 +28,10 @@ var _ admission.Validator[*infrav1.ElementalMachineTemplate] = &MachineTemplate{
 // ValidateCreate rejects templates from which no machine could be created.
 func (*MachineTemplate) ValidateCreate(_ context.Context, template *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
 	wanted := template.Spec.Template.Spec.OSVersionManagement
-	return append(warnOfOS(nil, wanted), warnOfClone(template)...), invalid("ElementalMachineTemplate", template, validateTemplate(nil, template))
+	return warnOfOS(nil, wanted), invalid("ElementalMachineTemplate", template, validateTemplate(nil, template))
 }
 
-// ValidateUpdate rejects a change of anything except osVersionManagement, and each change of a clone. Dry runs of Cluster API's topology
+// ValidateUpdate rejects a change of anything except osVersionManagement. Dry runs of Cluster API's topology
 // controller are accepted, because it rotates the template if the dry run of a change succeeds.
 func (*MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
 	if !after.DeletionTimestamp.IsZero() {
@@ -44,9 +42,6 @@ func (*MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infra
 	dryRun, err := isTopologyDryRun(ctx, after)
 	if err != nil {
 		return nil, err
-	}
-	if !dryRun {
-		errs = append(errs, validateClone(before, after)...)
 	}
 	if !dryRun && !equality.Semantic.DeepEqual(immutablePart(before), immutablePart(after)) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "template", "spec"),
@@ -73,46 +68,6 @@ func validateTemplate(was infrav1.OSVersionManagement, template *infrav1.Element
 		errs = append(errs, field.Forbidden(path.Child("hostRef"), "it names one machine's host: remove it, and use selector to choose among hosts"))
 	}
 	return errs
-}
-
-// validateClone rejects a change of a clone, and one that makes a template a clone, or a clone another template. Of a clone nobody looks whether
-// its spec has changed: hosts would get an OS that its source does not have. A template that is marked as a clone is not rolled out, and is
-// deleted when nothing refers to it. What creates templates may mark them, because "clusterctl move" and backups create clones again.
-func validateClone(before, after *infrav1.ElementalMachineTemplate) field.ErrorList {
-	errs, source := field.ErrorList{}, rollout.SourceName(before)
-	if rollout.IsClone(before) && !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
-		errs = append(errs, field.Forbidden(field.NewPath("spec"), fmt.Sprintf(
-			"this is a clone of ElementalMachineTemplate %s, which a rollout has made: edit ElementalMachineTemplate %s instead", source, source)))
-	}
-	if moved.Away(after) { // all of its annotations are replaced by that one
-		return errs
-	}
-	for _, marks := range []struct {
-		path          *field.Path
-		before, after map[string]string
-	}{
-		{field.NewPath("metadata", "labels"), before.Labels, after.Labels},
-		{field.NewPath("metadata", "annotations"), before.Annotations, after.Annotations},
-	} {
-		was, wasSet := marks.before[infrav1.SourceTemplateLabel]
-		is, isSet := marks.after[infrav1.SourceTemplateLabel]
-		if was != is || wasSet != isSet {
-			errs = append(errs, field.Forbidden(marks.path.Key(infrav1.SourceTemplateLabel),
-				"it marks the clones that rollouts make, and is immutable: to have another template, create one without it"))
-		}
-	}
-	return errs
-}
-
-// warnOfClone warns of a template that is marked as a clone, and is not what a rollout has cloned: a copy that a user has changed.
-func warnOfClone(template *infrav1.ElementalMachineTemplate) admission.Warnings {
-	hash, err := rollout.ContentHash(template)
-	if !rollout.IsClone(template) || err != nil || template.Annotations[infrav1.RolledOutHashAnnotation] == hash {
-		return nil
-	}
-	return admission.Warnings{fmt.Sprintf("label %s marks this as a clone of ElementalMachineTemplate %s, and its spec is not what was cloned: "+
-		"it is not rolled out, and deleted when nothing refers to it; create it without the label to have a template of your own",
-		infrav1.SourceTemplateLabel, rollout.SourceName(template))}
 }
 
 func immutablePart(template *infrav1.ElementalMachineTemplate) infrav1.ElementalMachineSpec {

@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 var _ = Describe("A waiver of a preflight check", func() {
@@ -48,17 +47,6 @@ var _ = Describe("A waiver of a preflight check", func() {
 		person.Warnings = nil
 		Expect(person.Update(ctx, machine)).To(Succeed())
 		Expect(person.Warnings).To(BeEmpty(), "of what was there before")
-	})
-
-	It("is changed on a template without a rollout", func(ctx SpecContext) {
-		template := &infrav1.ElementalMachineTemplate{ObjectMeta: meta("t-")}
-		template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v1")
-		Expect(person.Create(ctx, template)).To(Succeed())
-		before, err := rollout.ContentHash(template)
-		Expect(err).NotTo(HaveOccurred())
-		template.Spec.SkipPreflight = []infrav1.PreflightCheck{"OtherNodes"}
-		Expect(person.Update(ctx, template)).To(Succeed())
-		Expect(rollout.ContentHash(template)).To(Equal(before))
 	})
 
 	It("and a quarantine are not both for templates of clusters", func(ctx SpecContext) {

@@ -33,6 +33,16 @@ func Template(namespace, name, image string) *infrav1.ElementalMachineTemplate {
 	return template
 }
 
+// Rollout of the content of a template to a Cluster. It has the name of the template.
+func Rollout(template *infrav1.ElementalMachineTemplate, cluster string) *infrav1.ElementalRollout {
+	return &infrav1.ElementalRollout{
+		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: template.Name},
+		Spec: infrav1.ElementalRolloutSpec{
+			ClusterName: cluster, TemplateName: template.Name, Revision: 1, OSVersionManagement: template.Spec.Template.Spec.OSVersionManagement,
+		},
+	}
+}
+
 // Reference to a template of ours.
 func Reference(kind, name string) clusterv1.ContractVersionedObjectReference {
 	return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: name}

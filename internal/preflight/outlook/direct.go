@@ -30,16 +30,12 @@ func (v *Viewer) OfDirect(ctx context.Context, cluster client.ObjectKey, machine
 	if err != nil {
 		return nil, err
 	}
-	underWay, err := isAnyUnderWay(ctx, view, elementals, machines)
-	if err != nil {
-		return nil, err
-	}
 	seen, err := v.look(ctx, cluster, view, []client.Object{template}, func(machine *clusterv1.Machine) bool {
 		elemental := elementals[machine.Spec.InfrastructureRef.Name]
 		return elemental != nil && machines.Has(elemental.Name) && !osversion.Same(elemental.Spec.OSVersionManagement, wanted)
 	})
 	if seen != nil {
-		seen.UnderWay = underWay
+		seen.UnderWay = isAnyUnderWay(elementals, machines)
 		if !slices.ContainsFunc(seen.Subjects, func(of *preflight.Subject) bool { return !util.IsControlPlaneMachine(of.Machine) }) {
 			seen.Options.MaxConcurrent = 1
 		}
@@ -49,17 +45,11 @@ func (v *Viewer) OfDirect(ctx context.Context, cluster client.ObjectKey, machine
 }
 
 // isAnyUnderWay reports whether Cluster API is updating one of some machines, or this provider is bringing it to another OS, or has not succeeded to.
-func isAnyUnderWay(ctx context.Context, view *clusterview.View, elementals map[string]*infrav1.ElementalMachine, machines sets.Set[string]) (bool, error) {
+func isAnyUnderWay(elementals map[string]*infrav1.ElementalMachine, machines sets.Set[string]) bool {
 	for name := range machines {
-		if elementals[name] == nil {
-			continue
-		}
-		if owner.IsUpdating(elementals[name]) {
-			return true, nil
-		}
-		if underWay, err := view.IsDirectUnderWay(ctx, elementals[name]); err != nil || underWay {
-			return underWay, err
+		if of := elementals[name]; of != nil && (owner.IsUpdating(of) || owner.NotedRollout(of) != "") {
+			return true
 		}
 	}
-	return false, nil
+	return false
 }

@@ -89,15 +89,15 @@ func (v *UpgradeValidator) look(ctx context.Context, upgrade *infrav1.ElementalC
 		all.blockers = append(all.blockers, against)
 	}
 	for _, member := range plan.Members() {
-		if member.Source == nil || seen.Has(member.Source.Name) {
+		if member.Template == nil || seen.Has(member.Template.Name) {
 			continue
 		}
-		seen.Insert(member.Source.Name)
-		changed := member.Source.DeepCopy()
+		seen.Insert(member.Template.Name)
+		changed := member.Template.DeepCopy()
 		if changed.Spec.Template.Spec.OSVersionManagement, err = clusterupgrade.Desired(upgrade, changed.Spec.Template.Spec.OSVersionManagement); err != nil {
 			return findings{}, err
 		}
-		if !asks(member.Source, changed) {
+		if !asks(member.Template, changed) {
 			continue
 		}
 		views, err := v.Templates.look(ctx, changed, dryRun)

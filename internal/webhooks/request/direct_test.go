@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // controlledBy a kind. Nothing reads the owner itself.
@@ -53,16 +54,12 @@ func (w *world) setOption(ctx context.Context, change func(*infrav1.NodeUpgradeO
 	Expect(live.Update(ctx, elemental)).To(Succeed())
 }
 
-// beginDirect notes on a Machine that a patch brings it to the content of a clone.
+// beginDirect notes on a Machine that a rollout brings it to another OS.
 func (w *world) beginDirect(ctx context.Context, name string) {
 	GinkgoHelper()
-	clone := &infrav1.ElementalMachineTemplate{ObjectMeta: w.meta(template + "-clone")}
-	clone.Labels[infrav1.SourceTemplateLabel] = template
-	clone.Spec.Template.Spec.OSVersionManagement = image("bad")
-	Expect(live.Create(ctx, clone)).To(Succeed())
 	elemental := &infrav1.ElementalMachine{}
 	Expect(live.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, elemental)).To(Succeed())
-	elemental.Annotations[infrav1.DirectTemplateAnnotation] = clone.Name
+	owner.Note(elemental, template, "another", "rollout")
 	Expect(live.Update(ctx, elemental)).To(Succeed())
 }
 

@@ -22,7 +22,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight/outlook"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // Path that the API server calls; config/webhook/preflight.yaml has the same.
@@ -79,10 +78,10 @@ func (v *Validator) ValidateUpdate(ctx context.Context, before, after *infrav1.E
 	return answer(after, views, dryRun)
 }
 
-// asks reports whether a change requests an upgrade. A change of a clone is a mistake, and is not rolled out.
+// asks reports whether a change requests an upgrade.
 func asks(before, after *infrav1.ElementalMachineTemplate) bool {
 	was, is := before.Spec.Template.Spec.OSVersionManagement, after.Spec.Template.Spec.OSVersionManagement
-	return after.DeletionTimestamp.IsZero() && !rollout.IsClone(after) && !osversion.Same(was, is)
+	return after.DeletionTimestamp.IsZero() && !osversion.Same(was, is)
 }
 
 // look previews the rollout in all clusters with Machines that it would reach. The handling of virtual machines is only reported on a dry

@@ -126,7 +126,7 @@ var _ = Describe("Components YAML of the infrastructure provider", func() {
 				policies = append(policies, object.GetName())
 			}
 		}
-		Expect(policies).To(ContainElement("elemental-hostupgrade-immutable"))
+		Expect(policies).To(ContainElement("elemental-os-immutable"))
 		Expect(bound).To(ConsistOf(policies))
 	})
 

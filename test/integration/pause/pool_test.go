@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -98,11 +99,11 @@ func (p *pool) marks(ctx context.Context, node string) (scenario.Marks, error) {
 	return cluster.Marks(ctx, p.before[node])
 }
 
-// rollout is the clone that the Machines of the pool are brought to.
+// rollout is the ElementalRollout that brings the Machines of the pool to the image.
 func (p *pool) rollout(ctx context.Context) (string, error) {
 	template := &infrav1.ElementalMachineTemplate{}
 	err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: p.name}, template)
-	return template.Status.CurrentClone, err
+	return strings.Join(template.Status.CurrentRollouts, ","), err
 }
 
 // attempts for the wanted image that have not ended, by Node.

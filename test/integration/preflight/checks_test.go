@@ -150,7 +150,7 @@ var _ = Describe("A dry run", func() {
 			MatchRegexp("^Warning: 2. Node ("+first+"|"+last+")$"),
 			"elementalmachinetemplate.infrastructure.cluster.x-k8s.io/workers patched",
 		))
-		Expect(before).To(ContainElements(asked(ctx)), "nothing is new or changed; a clone of a former rollout may be collected meanwhile")
+		Expect(before).To(ContainElements(asked(ctx)), "nothing is new or changed; a former rollout may be deleted meanwhile")
 	})
 })
 

@@ -29,7 +29,7 @@ var _ = Describe("A template that is patched repeatedly", func() {
 		}
 		Expect(reference(ctx)).To(Equal(template))
 		Expect(referencesWritten(since)).To(BeZero())
-		Eventually(clonesOf).WithContext(ctx).WithArguments(template).Should(BeEmpty())
+		Eventually(openRollouts).WithContext(ctx).WithArguments(template).Should(BeEmpty())
 	})
 
 	It("upgrades the hosts to the last of ten patches, with one attempt per host at a time", func(ctx SpecContext) {
@@ -50,7 +50,7 @@ var _ = Describe("A template that is patched repeatedly", func() {
 		}
 		reaches(ctx, last)
 		Expect(active.most()).To(Equal(1), "attempts of a host that had not ended, at a time")
-		Eventually(clonesOf).WithContext(ctx).WithArguments(template).Should(BeEmpty())
+		Eventually(openRollouts).WithContext(ctx).WithArguments(template).Should(BeEmpty())
 		Eventually(upToDate).WithContext(ctx).Should(HaveEach("True"))
 	})
 })

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
@@ -100,13 +101,14 @@ func conditionOf(ctx context.Context, template, conditionType string) (string, e
 	return fmt.Sprintf("%s/%s: %s", condition.Status, condition.Reason, condition.Message), err
 }
 
-// clonesOf are the clones of a template.
-func clonesOf(ctx context.Context, template string) ([]string, error) {
-	list := &infrav1.ElementalMachineTemplateList{}
-	err := cluster.Lab.Kube.List(ctx, list, client.InNamespace(cluster.Namespace()), client.MatchingLabels{infrav1.SourceTemplateLabel: template})
+// openRollouts of a template are those that are recorded and not completed.
+func openRollouts(ctx context.Context, template string) ([]string, error) {
+	all, err := rollout.OfTemplate(ctx, cluster.Lab.Kube, cluster.Namespace(), template)
 	names := []string{}
-	for i := range list.Items {
-		names = append(names, list.Items[i].Name)
+	for i := range all {
+		if !all[i].Spec.Completed {
+			names = append(names, all[i].Name)
+		}
 	}
 	return names, err
 }

@@ -56,7 +56,7 @@ var _ = Describe("A template that is patched twice", Ordered, func() {
 			assigned := make(chan struct{})
 			suite.Changes(ctx, cluster.Lab.Kube, &infrav1.ElementalMachineList{}, func(event watch.Event) bool {
 				machine, isMachine := event.Object.(*infrav1.ElementalMachine)
-				if !isMachine || machine.Annotations[infrav1.DirectTemplateAnnotation] == scenario.Template {
+				if !isMachine || machine.Annotations[infrav1.RolloutAnnotation] == "" {
 					return false
 				}
 				close(assigned)

@@ -69,7 +69,7 @@ var _ = Describe("A pool in the middle of an upgrade", Ordered, func() {
 		u.goOn()
 		resize(pool, 0)
 		expectGone(ctx, pool, &clusterv1.ClusterList{}, &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}, &clusterv1.MachineList{},
-			&infrav1.ElementalClusterList{}, &infrav1.ElementalMachineList{}, &infrav1.ElementalMachineTemplateList{}, &bootstrapv1.KubeadmConfigList{})
+			&infrav1.ElementalClusterList{}, &infrav1.ElementalMachineList{}, &infrav1.ElementalMachineTemplateList{}, &infrav1.ElementalRolloutList{}, &bootstrapv1.KubeadmConfigList{})
 		// In a real cluster the workload cluster would be deleted as well.
 		Expect(client.IgnoreNotFound(pool.WorkloadKube().Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: u.attempt.Status.NodeName}}))).To(Succeed())
 		expectNoTraces(ctx, pool)

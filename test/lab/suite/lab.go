@@ -109,7 +109,7 @@ func Audit(cluster *kube.Cluster) []auditv1.Event {
 }
 
 // kinds that show how an upgrade went.
-const kinds = "elementalclusters,elementalmachinetemplates,elementalmachines,elementalhosts,elementalhostupgrades," +
+const kinds = "elementalclusters,elementalmachinetemplates,elementalrollouts,elementalmachines,elementalhosts,elementalhostupgrades," +
 	"machinedeployments,machinesets,machines"
 
 // vmKinds show how the nodes of a lab with KubeVirt were evacuated.

@@ -31,7 +31,7 @@ const onlyWaits = ""
 // lastOf the writes of each step.
 var lastOf = map[string]string{
 	"Preflight":     "management elementalhosts spec.upgrade set",
-	"Prefetch":      "management elementalmachinetemplates annotation elemental-rollout-digest set",
+	"Prefetch":      "management elementalrollouts spec.imageDigest set",
 	"Approve":       "management machines annotation elemental-approved-rollout set",
 	"Admit":         "management elementalclusters/status status.upgradeSlots set",
 	"Cordon":        "workload nodes spec.unschedulable set",
@@ -50,7 +50,7 @@ var _ = Describe("The kill table of a patched template", Ordered, func() {
 	AfterAll(func() { AddReportEntry("kill table", table.String()) })
 
 	It("has an edge for each write of an undisturbed rollout", func(ctx SpecContext) {
-		rollOut(ctx, 0) // which leaves a former clone to the next one
+		rollOut(ctx, 0) // which leaves a former rollout to the next one
 		rollOut(ctx, 0)
 		_, recorded, _, _ := scene.Look()
 		if *update {

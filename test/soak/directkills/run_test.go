@@ -113,7 +113,7 @@ func (r *run) expectSucceeded(ctx context.Context) {
 		HaveField("Status.Phase", infrav1.UpgradeSucceeded), HaveField("Spec.Driver", infrav1.DriverDirect),
 	)), "one attempt, and it succeeded")
 	Eventually(cluster.Marks, patience, look).WithContext(ctx).WithArguments(node).Should(Equal(scenario.Clean))
-	Eventually(noted, patience, look).WithContext(ctx).Should(Equal(alone), "nothing is rolled out to the Machine any more")
+	Eventually(rolledOut, patience, look).WithContext(ctx).Should(BeEmpty(), "nothing is rolled out to the Machine any more")
 	Eventually(r.hostSays, patience, look).WithContext(ctx).Should(BeNil(), "the host has forgotten the attempt")
 	Expect(killtable.Marker(r.host)).To(BeEmpty(), "the agent has no marker")
 	Expect(cluster.Identities(ctx)).To(Equal(r.before), "Machine, Node and provider ID are the same")
@@ -121,11 +121,11 @@ func (r *run) expectSucceeded(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// noted is the template that the Machine is brought to.
-func noted(ctx context.Context) (string, error) {
+// rolledOut is the ElementalRollout that brings the Machine to an image; empty if none does.
+func rolledOut(ctx context.Context) (string, error) {
 	machine := &infrav1.ElementalMachine{}
 	err := theLab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: alone}, machine)
-	return machine.Annotations[infrav1.DirectTemplateAnnotation], err
+	return machine.Annotations[infrav1.RolloutAnnotation], err
 }
 
 func (r *run) hostSays(ctx context.Context) (*infrav1.HostUpgradeStatus, error) {
