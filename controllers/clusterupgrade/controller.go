@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/labels"
@@ -36,6 +34,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	changed "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -276,10 +275,7 @@ func isOver(cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade
 // both are moved, and deleted, together.
 func ensureMarks(cluster *clusterv1.Cluster, upgrade *infrav1.ElementalClusterUpgrade) bool {
 	added := controllerutil.AddFinalizer(upgrade, infrav1.ElementalClusterUpgradeFinalizer)
-	owner := metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster.Name, UID: cluster.UID}
-	if !util.HasExactOwnerRef(upgrade.OwnerReferences, owner) {
-		upgrade.OwnerReferences, added = util.EnsureOwnerRef(upgrade.OwnerReferences, owner), true
-	}
+	added = owner.SetCluster(upgrade, cluster) || added
 	if _, known := upgrade.Annotations[infrav1.CreatedAnnotation]; known {
 		return added
 	}

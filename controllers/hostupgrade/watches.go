@@ -246,7 +246,7 @@ func (r *Reconciler) attemptsOfTemplate(ctx context.Context, template client.Obj
 	return enqueue.All(ctx, found, err)
 }
 
-// attemptsOfRollout wakes the attempts of a rollout that is held no more.
+// attemptsOfRollout wakes the attempts of a rollout whose hold has changed.
 func (r *Reconciler) attemptsOfRollout(ctx context.Context, object client.Object) []ctrl.Request {
 	unsettled, err := attempts.Unsettled(ctx, r.Client, clusterview.ClusterOf(object))
 	return enqueue.Matching(ctx, unsettled, err, func(u *infrav1.ElementalHostUpgrade) bool { return u.Spec.RolloutName == object.GetName() })

@@ -98,15 +98,14 @@ func (r *Reconciler) settle(ctx context.Context, seen *observation, of *infrav1.
 		return err
 	}
 	before := of.DeepCopy()
-	if rollout.Own(of, cluster) {
+	if owner.SetCluster(of, cluster) {
 		return r.patchRollout(ctx, before, of, "giving its Cluster back to")
 	}
-	isLast := rollout.Last(seen.rollouts, of.Spec.ClusterName).UID == of.UID
-	if isLast && !seen.isCompleted(of) {
-		return nil
-	}
-	if !isLast {
+	if last := rollout.Last(seen.rollouts, of.Spec.ClusterName); last.UID != of.UID {
 		return r.drop(ctx, of)
+	}
+	if !seen.isCompleted(of) {
+		return nil
 	}
 	if isNeeded, err := r.hasUnfinished(ctx, of); err != nil || isNeeded {
 		return err

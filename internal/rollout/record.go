@@ -10,11 +10,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // ByTemplate selects ElementalRollouts by their template. It is a field selector of the API server and an index of the cache.
@@ -86,13 +86,13 @@ func New(
 	made := &infrav1.ElementalRollout{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: template.Namespace, Name: newName(template.Name),
-			Labels:          map[string]string{clusterv1.ClusterNameLabel: LabelValue(cluster.Name)},
-			OwnerReferences: []metav1.OwnerReference{ownerOf(cluster)},
+			Labels: map[string]string{clusterv1.ClusterNameLabel: LabelValue(cluster.Name)},
 		},
 		Spec: infrav1.ElementalRolloutSpec{
 			ClusterName: cluster.Name, TemplateName: template.Name, Revision: 1, OSVersionManagement: os.DeepCopy(), Options: options,
 		},
 	}
+	owner.SetCluster(made, cluster)
 	if filter, found := template.Labels[clusterv1.WatchLabel]; found {
 		made.Labels[clusterv1.WatchLabel] = filter
 	}
@@ -106,17 +106,4 @@ func New(
 		made.Spec.HeldBy = held.Spec.HeldBy
 	}
 	return made
-}
-
-// Own has the Cluster own a rollout, by which both are moved, and deleted, together. It reports whether that was missing, as after Velero has restored it.
-func Own(of *infrav1.ElementalRollout, cluster *clusterv1.Cluster) bool {
-	if util.HasExactOwnerRef(of.OwnerReferences, ownerOf(cluster)) {
-		return false
-	}
-	of.OwnerReferences = util.EnsureOwnerRef(of.OwnerReferences, ownerOf(cluster))
-	return true
-}
-
-func ownerOf(cluster *clusterv1.Cluster) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster.Name, UID: cluster.UID}
 }
