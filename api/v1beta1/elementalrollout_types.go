@@ -6,7 +6,7 @@ package v1beta1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ElementalRolloutSpec is what a rollout has to keep, also when it is moved to another management cluster, which brings no status. Only
-// imageDigest, heldBy and completed change.
+// imageDigest, stoppedBy, heldBy and completed change.
 //
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.templateName == oldSelf.templateName && self.revision == oldSelf.revision",message="what is rolled out, and to which Cluster, is immutable: patch the ElementalMachineTemplate, which starts another rollout"
 // +kubebuilder:validation:XValidation:rule="has(self.options) == has(oldSelf.options) && (!has(self.options) || self.options == oldSelf.options)",message="the rollout's options are immutable: change the Cluster's, which hold for the next rollout"
@@ -43,6 +43,12 @@ type ElementalRolloutSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	ImageDigest string `json:"imageDigest,omitempty"`
 
+	// stoppedBy names the ElementalHostUpgrade that has not ended well, or whose host is lost. No other node of the rollout is upgraded while it is set. The
+	// controller sets it before the attempt ends, and removes it when that is superseded, released or deleted. Not set where Rancher drains the nodes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	StoppedBy string `json:"stoppedBy,omitempty"`
+
 	// heldBy names the cancelled ElementalClusterUpgrade that keeps the nodes which have not started from starting. Remove it to let them start; another
 	// ElementalClusterUpgrade to the same OS does so, too.
 	// +optional
@@ -66,6 +72,7 @@ type ElementalRolloutSpec struct {
 // +kubebuilder:printcolumn:name="Revision",type="integer",JSONPath=".spec.revision",description="Number of the rollout of the template to the Cluster; the highest is the last"
 // +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".spec.osVersionManagement.osVersion.imageUri",description="OS image"
 // +kubebuilder:printcolumn:name="Completed",type="boolean",JSONPath=".spec.completed",description="Whether all Machines had the OS"
+// +kubebuilder:printcolumn:name="StoppedBy",type="string",JSONPath=".spec.stoppedBy",description="ElementalHostUpgrade that has not ended well"
 // +kubebuilder:printcolumn:name="HeldBy",type="string",JSONPath=".spec.heldBy",description="Cancelled ElementalClusterUpgrade that holds its nodes; remove it to let them start"
 // +kubebuilder:printcolumn:name="Digest",type="string",JSONPath=".spec.imageDigest",description="What the image was resolved to",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"

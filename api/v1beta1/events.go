@@ -43,7 +43,7 @@ const (
 	// EventUpdateMarkRestored (ElementalMachine): the mark of an update in place was lost, and restored.
 	EventUpdateMarkRestored = "UpdateMarkRestored"
 
-	// EventUpgradeStarted (ElementalMachineTemplate): the upgrade of the host of a Machine was started.
+	// EventUpgradeStarted (ElementalMachineTemplate): the ElementalHostUpgrade of a Machine was created.
 	EventUpgradeStarted = "UpgradeStarted"
 	// EventRancherDrainHeld (Machine, Cluster): an upgrade has not succeeded, and Rancher waits with the Node cordoned until somebody acts.
 	EventRancherDrainHeld = "RancherDrainHeld"

@@ -41,13 +41,15 @@ const (
 	HoldNamespaceNotOptedIn HoldReason = "NamespaceNotOptedIn"
 	// HoldOwnerRollingOut: the owner of the Machine may replace it now, or before its node serves again.
 	HoldOwnerRollingOut HoldReason = "OwnerRollingOut"
+	// HoldOwnerPaused: the MachineDeployment, MachineSet or control plane of the Machine is paused.
+	HoldOwnerPaused HoldReason = "OwnerPaused"
 	// HoldUpgradeReplaced: another ElementalClusterUpgrade of the Cluster takes the place of the attempt's.
 	HoldUpgradeReplaced HoldReason = "UpgradeReplaced"
 	// HoldUpgradeCancelled: the ElementalClusterUpgrade was cancelled before the node had its turn.
 	HoldUpgradeCancelled HoldReason = "UpgradeCancelled"
 	// HoldUpgradePaused: the ElementalClusterUpgrade is paused.
 	HoldUpgradePaused HoldReason = "UpgradePaused"
-	// HoldRolloutStopped: a node of the ElementalClusterUpgrade was not upgraded.
+	// HoldRolloutStopped: another node of the ElementalRollout, or of the ElementalClusterUpgrade, was not upgraded.
 	HoldRolloutStopped HoldReason = "RolloutStopped"
 	// HoldStageNotReady: Preflight or Prefetch of the ElementalClusterUpgrade is not done.
 	HoldStageNotReady HoldReason = "StageNotReady"
@@ -73,6 +75,10 @@ const (
 	HoldControlPlaneBusy HoldReason = "ControlPlaneBusy"
 	// HoldEvacuationBusy: virtual machines leave another node of the Cluster.
 	HoldEvacuationBusy HoldReason = "EvacuationBusy"
+	// HoldNotInTurn: the control plane nodes of the Cluster are upgraded first.
+	HoldNotInTurn HoldReason = "NotInTurn"
+	// HoldPrefetchBusy: as many hosts of the Cluster as may fetch an image at a time do, or none has resolved the image of the rollout yet and one tries.
+	HoldPrefetchBusy HoldReason = "PrefetchBusy"
 	// HoldHostLost: the host has not come back within the time-out.
 	HoldHostLost HoldReason = "HostLost"
 	// HoldStepOverdue: a step takes longer than its time-out, which does not end it.
@@ -104,11 +110,12 @@ var holdActors = map[HoldReason]HoldActor{
 	HoldPreflightFailed: HoldByUser, HoldImageQuarantined: HoldByUser, HoldTrustedRootMissing: HoldByUser,
 	HoldHostNotReporting: HoldByHost, HoldHostLost: HoldByHost,
 	HoldClusterUnreachable: HoldByCluster, HoldNodeMissing: HoldByCluster, HoldRequestRefused: HoldByUser, HoldStepOverdue: HoldByUser,
-	HoldNamespaceNotOptedIn: HoldByUser, HoldOwnerRollingOut: HoldByCluster,
+	HoldNamespaceNotOptedIn: HoldByUser, HoldOwnerRollingOut: HoldByCluster, HoldOwnerPaused: HoldByUser,
 	HoldUpgradeReplaced: HoldByCluster, HoldUpgradeCancelled: HoldByUser, HoldUpgradePaused: HoldByUser, HoldRolloutStopped: HoldByUser,
 	HoldStageNotReady: HoldByCluster, HoldOutcomePending: HoldByCluster, HoldNotInStage: HoldByCluster, HoldSoaking: HoldByTime, HoldWindowClosed: HoldByTime, HoldNoWindowFits: HoldByUser, HoldGateClosed: HoldByCluster,
 	HoldRancherNotDraining: HoldByCluster, HoldRancherNotDone: HoldByCluster,
 	HoldNoSlot: HoldByCluster, HoldControlPlaneBusy: HoldByCluster, HoldEvacuationBusy: HoldByCluster,
+	HoldNotInTurn: HoldByCluster, HoldPrefetchBusy: HoldByCluster,
 }
 
 // HoldReasons returns every reason, in no order.

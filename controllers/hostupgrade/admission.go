@@ -12,11 +12,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
@@ -24,13 +27,13 @@ import (
 // admission is all that decides whether an attempt gets a slot. What has not been read yet holds nothing.
 type admission struct {
 	*observation
-	// optOut and rollsOut keep the attempt from a slot even where one is free.
-	optOut, rollsOut *hold
+	// optOut, ownerPaused and rollsOut keep the attempt from a slot even where one is free.
+	optOut, ownerPaused, rollsOut *hold
 	// slots are who has them.
 	slots occupancy
 	// evacuates reports whether virtual machines may have to leave the node.
 	evacuates bool
-	// order is the hold by the cluster's upgrade, and gate by one of its gates.
+	// order is the hold by the cluster's upgrade, or by nodes that go first, and gate by a gate of that upgrade.
 	order, gate *hold
 	// checks are what the preflight checks found, and unreadable is why they could not look.
 	checks     []infrav1.PreflightResult
@@ -42,7 +45,9 @@ type admission struct {
 // admissionHolds decide, each on the snapshot alone. The order is that in which they are reported.
 var admissionHolds = []func(*admission) []*hold{
 	one((*admission).quarantined),
+	one(func(a *admission) *hold { return a.stopped() }),
 	one(func(a *admission) *hold { return a.optOut }),
+	one(func(a *admission) *hold { return a.ownerPaused }),
 	one(func(a *admission) *hold { return a.rollsOut }),
 	one((*admission).arriving),
 	one((*admission).noSlot),
@@ -80,6 +85,8 @@ func (a *admission) lookAgain(holds []*hold) time.Duration {
 		return pollBlocked(a.checks)
 	case infrav1.HoldDesiredOSUnknown, infrav1.HoldOwnerUnreadable, infrav1.HoldNoLongerDesired, infrav1.HoldClusterUnreachable, infrav1.HoldOwnerRollingOut:
 		return pollCluster // owners of any kind, and how far they are, are not watched
+	case infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldNotInTurn, infrav1.HoldRolloutStopped:
+		return pollTurn
 	}
 	return pollSlots
 }
@@ -145,11 +152,28 @@ func unlessEmpty(message string, reason infrav1.HoldReason, object string) *hold
 
 // readOwner reads what keeps an attempt from a slot even where one is free.
 func (r *Reconciler) readOwner(ctx context.Context, a *admission) (err error) {
-	if a.optOut, err = r.optedOut(ctx, a.observation); err != nil || a.optOut != nil {
+	if a.optOut, err = r.optedOut(ctx, a.observation); err != nil || a.optOut != nil || owner.IsUpdating(a.machine) {
 		return err
 	}
-	a.rollsOut, err = r.rollingOut(ctx, a.observation)
-	return err
+	controllers, err := owner.ControllersOf(ctx, r.APIReader, a.machine)
+	if err != nil {
+		return err
+	}
+	a.ownerPaused, a.rollsOut = a.pausedWith(controllers), a.rollingOut(controllers)
+	return nil
+}
+
+// pausedWith is the hold of a Machine that a user has paused, itself or with what it belongs to.
+func (o *observation) pausedWith(controllers owner.Controllers) *hold {
+	const remedy = " is paused: remove its annotation " + clusterv1.PausedAnnotation
+	object, why := "Machine/"+o.machine.Name, controllers.Paused()
+	switch {
+	case annotations.HasPaused(o.machine):
+		why = "Machine " + o.machine.Name + remedy
+	case o.elementalMachine != nil && annotations.HasPaused(o.elementalMachine):
+		object, why = "ElementalMachine/"+o.elementalMachine.Name, "ElementalMachine "+o.elementalMachine.Name+remedy
+	}
+	return unlessEmpty(why, infrav1.HoldOwnerPaused, object)
 }
 
 func (r *Reconciler) readSlots(ctx context.Context, a *admission) (err error) {
@@ -212,7 +236,7 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 		return await(pollSlots, held), nil
 	}
 	if len(o.queued) > 0 { // the checks have not been run
-		return await(pollSlots, o.queued...), nil
+		return await(a.lookAgain(o.queued), o.queued...), nil
 	}
 	if o.admitted() {
 		return sequence.Done(), nil
@@ -223,7 +247,7 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 // takeSlot reads what the holds are decided on past all caches, and writes the slot where there are none. The checks look at the whole workload cluster,
 // which is expensive: they come late, and the owner is read again after them.
 func (r *Reconciler) takeSlot(ctx context.Context, a *admission) (sequence.Result, error) {
-	for _, read := range []func(context.Context, *admission) error{r.readOwner, r.readSlots, r.readOrder, r.readChecks, r.readGates, r.readOwner, r.readWanted} {
+	for _, read := range []func(context.Context, *admission) error{r.readOwner, r.readSlots, r.readRollout, r.readOrder, r.readChecks, r.readGates, r.readOwner, r.readWanted} {
 		if err := read(ctx, a); err != nil {
 			return sequence.Result{}, err
 		}

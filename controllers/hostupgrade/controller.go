@@ -93,6 +93,8 @@ type Reconciler struct {
 	snapshots preflight.Reader
 	// observed is what was seen of Nodes, whose times are by the clocks of others.
 	observed observed.Changes
+	// fetches bounds how many hosts are asked to fetch an image at a time.
+	fetches fetches
 	// limit keeps the attempts of one workload cluster from taking all workers.
 	limit *workload.Limit
 	// drains watch what is on the Nodes that are drained.

@@ -132,6 +132,7 @@ func (o *observation) leftUnhealthy() bool {
 // attempt whose controller dies in the middle finds the same end again and resumes.
 func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	var (
+		stop         = step{Name: "StopRollout", Run: r.stopRollout}
 		outcomeKnown = step{Name: "AwaitOutcome", Run: awaitOutcome}
 		takeBack     = step{Name: "TakeBack", Run: r.takeBack}
 		cancelMoves  = deferred(step{Name: "CancelEvacuation", Run: r.cancelEvacuation})
@@ -153,15 +154,15 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	case infrav1.UpgradeSucceeded:
 		return []step{lift, releaseNode, serves, approval, storage, outcomeKnown, slot}
 	case infrav1.UpgradeRolledBack:
-		return []step{quarantine, keepUnlessOK, serves, restoreVMs, storage, outcomeKnown, slot, awaitVMs}
+		return []step{stop, quarantine, keepUnlessOK, serves, restoreVMs, storage, outcomeKnown, slot, awaitVMs}
 	case infrav1.UpgradeFailed:
-		return []step{cancelMoves, releaseNode, serves, restoreVMs, storage, outcomeKnown, slot, awaitVMs}
+		return []step{stop, cancelMoves, releaseNode, serves, restoreVMs, storage, outcomeKnown, slot, awaitVMs}
 	case infrav1.UpgradeHostLost:
-		return []step{slotIfAsked, storage}
+		return []step{stop, slotIfAsked, storage}
 	case infrav1.UpgradeSuperseded:
 		return []step{slotIfAsked, takeBack, cancelMoves, releaseNode, serves, restoreVMs, approval, storage, awaitPlane, slot, awaitVMs}
 	default: // Aborted
-		return []step{suspect, slotIfAsked, takeBack, cancelMoves, releaseNode, serves, restoreVMs, storage, slot, awaitVMs}
+		return []step{stop, suspect, slotIfAsked, takeBack, cancelMoves, releaseNode, serves, restoreVMs, storage, slot, awaitVMs}
 	}
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade/gate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
@@ -168,7 +167,7 @@ func cut(text string, most int) string {
 }
 
 // outOfOrder is why the upgrade of the node must not start now according to the ElementalClusterUpgrade that its Cluster has, as the reader has it,
-// or to one that was cancelled; nil if nothing stands against it. Two nodes never take the last place of a stage: the plan counts those that
+// or to one that was cancelled or, where there is none, because other nodes go first; nil if nothing stands against it. Two nodes never take the last place of a stage: the plan counts those that
 // have a slot, and whoever takes one after the slots were read has a conflict.
 func (r *Reconciler) outOfOrder(ctx context.Context, o *observation, reader client.Reader) (*hold, error) {
 	active, err := clusterupgrade.Of(ctx, reader, o.clusterKey())
@@ -178,7 +177,10 @@ func (r *Reconciler) outOfOrder(ctx context.Context, o *observation, reader clie
 	concerned := slices.IndexFunc(active, func(u infrav1.ElementalClusterUpgrade) bool { return clusterupgrade.IsFor(&u, o.upgrade) })
 	switch {
 	case concerned < 0:
-		return r.heldOver(ctx, o, reader)
+		if held := o.heldOver(); held != nil {
+			return held, nil
+		}
+		return r.notInTurn(ctx, o)
 	case concerned > 0: // what it holds is marked before it ends
 		return infrav1.NewHold(infrav1.HoldUpgradeReplaced, "ElementalClusterUpgrade/"+active[0].Name,
 			fmt.Sprintf("waiting for ElementalClusterUpgrade %s, which takes the place of %s", active[0].Name, active[concerned].Name)), nil
@@ -215,18 +217,13 @@ func (r *Reconciler) closedGate(ctx context.Context, o *observation) (*hold, err
 	return nil, err
 }
 
-// heldOver is the ElementalClusterUpgrade that was cancelled before the upgrade of the node started; nil if none was. The mark may be younger than
-// what the cache has of the rollout.
-func (r *Reconciler) heldOver(ctx context.Context, o *observation, reader client.Reader) (*hold, error) {
-	name := o.upgrade.Spec.RolloutName
-	if name == "" {
-		return nil, nil
+// heldOver is the hold by the ElementalClusterUpgrade that was cancelled before the upgrade of the node started; nil if none was.
+func (o *observation) heldOver() *hold {
+	if o.rollout == nil || o.rollout.Spec.HeldBy == "" {
+		return nil
 	}
-	of, err := existing.Get(ctx, reader, &infrav1.ElementalRollout{}, o.upgrade.Namespace, name)
-	if err != nil || of == nil || of.Spec.HeldBy == "" || !belongs(o.upgrade, of) {
-		return nil, err
-	}
-	return infrav1.NewHold(infrav1.HoldUpgradeCancelled, "ElementalClusterUpgrade/"+of.Spec.HeldBy,
+	by := o.rollout.Spec.HeldBy
+	return infrav1.NewHold(infrav1.HoldUpgradeCancelled, "ElementalClusterUpgrade/"+by,
 		fmt.Sprintf("ElementalClusterUpgrade %s was cancelled before this node: patch its template to another OS, create another "+
-			"ElementalClusterUpgrade, or remove spec.heldBy of ElementalRollout %s", of.Spec.HeldBy, name)), nil
+			"ElementalClusterUpgrade, or remove spec.heldBy of ElementalRollout %s", by, o.rollout.Name))
 }

@@ -154,20 +154,31 @@ func (r *Reconciler) observeManagement(ctx context.Context, o *observation) erro
 }
 
 func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
-	var err error
-	if name := o.upgrade.Spec.RolloutName; name != "" {
-		if o.rollout, err = existing.Get(ctx, r.Client, &infrav1.ElementalRollout{}, o.upgrade.Namespace, name); err != nil {
-			return err
-		}
-		if o.rollout != nil && !belongs(o.upgrade, o.rollout) {
-			o.rollout = nil
-		}
+	if err := r.rolloutOf(ctx, o, r.Client); err != nil {
+		return err
 	}
 	if o.machine == nil {
 		return nil
 	}
 	r.observeWanted(ctx, o)
 	return r.observeRequested(ctx, o)
+}
+
+// rolloutOf the attempt, according to the reader.
+func (r *Reconciler) rolloutOf(ctx context.Context, o *observation, reader client.Reader) error {
+	name := o.upgrade.Spec.RolloutName
+	if name == "" {
+		return nil
+	}
+	of, err := existing.Get(ctx, reader, &infrav1.ElementalRollout{}, o.upgrade.Namespace, name)
+	if err != nil {
+		return err
+	}
+	o.rollout = nil
+	if of != nil && belongs(o.upgrade, of) {
+		o.rollout = of
+	}
+	return nil
 }
 
 // belongs reports whether an attempt is of a rollout that it names: it takes no digest from one of something else, and leaves none there.

@@ -138,6 +138,9 @@ func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence
 		return await(pollCluster, infrav1.NewHold(infrav1.HoldTrustedRootMissing, "Image/"+o.upgrade.Spec.ImageURI,
 			fmt.Sprintf("ElementalHost %s is not asked for image %s: %s", o.host.Name, o.upgrade.Spec.ImageURI, why))), err
 	}
+	if result, err := r.awaitFetchTurn(ctx, o); err != nil || !result.IsDone() {
+		return result, err
+	}
 	if err := r.offer(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
@@ -231,7 +234,7 @@ func (r *Reconciler) waivers(ctx context.Context, o *observation) (preflight.Wai
 func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Result, error) {
 	report := o.hostReport()
 	if report.Phase != infrav1.HostUpgradeFetched {
-		return sequence.Wait(pollHost, "ElementalHost %s is fetching %s", o.host.Name, o.upgrade.Spec.ImageURI), nil
+		return o.awaitFetched(o.upgrade.Spec.ImageURI), nil
 	}
 	if err := r.pin(ctx, o, report.Digest); err != nil {
 		return sequence.Result{}, err

@@ -202,20 +202,23 @@ func isQueued(upgrade *infrav1.ElementalHostUpgrade) bool {
 	return !isEnded(upgrade.Status.Phase) && upgrade.Status.Step == stepAdmit
 }
 
-// awaitsOthers reports whether an attempt waits for a slot, or until its image is out of quarantine.
+// awaitsOthers reports whether an attempt waits for its turn, or until its image is out of quarantine.
 func awaitsOthers(attempt *infrav1.ElementalHostUpgrade) bool {
-	return isQueued(attempt) || preflight.HeldByQuarantine(attempt.Status.Preflight)
+	return isQueued(attempt) || awaitedTurn(attempt) != "" || preflight.HeldByQuarantine(attempt.Status.Preflight)
 }
 
-// oldestWoken is how many attempts a slot that is free wakes: one that takes it, and one for when that cannot.
-const oldestWoken = 2
+// mostWoken is how many attempts a slot that is free wakes: one that takes it, and one for when that cannot.
+const mostWoken = 2
 
-// slotReasons are the holds that end when another attempt makes way.
-var slotReasons = []infrav1.HoldReason{infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldOutcomePending}
+// turnReasons are the holds that end when another attempt makes way.
+var turnReasons = []infrav1.HoldReason{
+	infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldOutcomePending,
+	infrav1.HoldNotInTurn, infrav1.HoldPrefetchBusy,
+}
 
-// heldForSlot is the first hold of an attempt in the queue, if it ends when another attempt makes way; empty otherwise.
-func heldForSlot(attempt *infrav1.ElementalHostUpgrade) infrav1.HoldReason {
-	if !isQueued(attempt) || len(attempt.Status.Holds) == 0 || !slices.Contains(slotReasons, attempt.Status.Holds[0].Reason) {
+// awaitedTurn is the first hold of an attempt, if it ends when another attempt makes way; empty otherwise.
+func awaitedTurn(attempt *infrav1.ElementalHostUpgrade) infrav1.HoldReason {
+	if isEnded(attempt.Status.Phase) || len(attempt.Status.Holds) == 0 || !slices.Contains(turnReasons, attempt.Status.Holds[0].Reason) {
 		return ""
 	}
 	return attempt.Status.Holds[0].Reason
@@ -242,18 +245,22 @@ func (r *Reconciler) queued(ctx context.Context, namespace, cluster string) []ct
 	return requestsFor(r.waiting(ctx, namespace, cluster))
 }
 
-// next are the oldest attempts of a cluster for each hold that ends when another attempt makes way, and for each number of slots that attempts were made
-// with. One of them that then takes a slot, finds another hold or ends makes way itself: see madeWay.
+// next are the first attempts of a cluster for each hold that ends when another attempt makes way, for each number of slots that attempts were made with, and
+// for each rollout whose image hosts wait to fetch. One of them that then takes its turn, finds another hold or ends makes way itself: see madeWay.
 func (r *Reconciler) next(ctx context.Context, namespace, cluster string) []ctrl.Request {
 	type group struct {
-		reason infrav1.HoldReason
-		slots  int32
+		reason  infrav1.HoldReason
+		slots   int32
+		rollout string
 	}
 	woken := map[group]int{}
 	return requestsFor(slices.DeleteFunc(r.waiting(ctx, namespace, cluster), func(attempt *infrav1.ElementalHostUpgrade) bool {
-		of := group{heldForSlot(attempt), attempt.Spec.Options.WithDefaults().MaxConcurrent}
+		of := group{reason: awaitedTurn(attempt), slots: attempt.Spec.Options.WithDefaults().MaxConcurrent}
+		if of.reason == infrav1.HoldPrefetchBusy {
+			of.rollout = attempt.Spec.RolloutName
+		}
 		woken[of]++
-		return of.reason == "" || woken[of] > oldestWoken
+		return of.reason == "" || woken[of] > mostWoken
 	}))
 }
 
@@ -265,8 +272,8 @@ func requestsFor(waiting []*infrav1.ElementalHostUpgrade) []ctrl.Request {
 	return requests
 }
 
-// waiting are the attempts of a cluster that wait for others, the oldest first, which is all the order there is: one that is held by its checks does not
-// hold those behind it.
+// waiting are the attempts of a cluster that wait for others, in the order of their nodes, which is all the order there is besides notInTurn: one that is held by
+// its checks does not hold those behind it.
 func (r *Reconciler) waiting(ctx context.Context, namespace, cluster string) []*infrav1.ElementalHostUpgrade {
 	unfinished, err := clusterview.New(r.Client, client.ObjectKey{Namespace: namespace, Name: cluster}).Unfinished(ctx)
 	if err != nil {
@@ -279,7 +286,7 @@ func (r *Reconciler) waiting(ctx context.Context, namespace, cluster string) []*
 			waiting = append(waiting, &unfinished[i])
 		}
 	}
-	slices.SortFunc(waiting, infrav1.OldestFirst)
+	slices.SortFunc(waiting, attempts.InOrder)
 	return waiting
 }
 
@@ -301,7 +308,8 @@ func slotFreed() predicate.Funcs {
 }
 
 // madeWay passes an attempt that makes way for others without giving a slot back: one that has evacuated its node, one that has ended, one that was
-// force-deleted, whose slot nobody gives back, one that has arrived with its slot after a move, and one that no longer waits as it did when it was woken.
+// force-deleted, whose slot nobody gives back, one that has arrived with its slot after a move, one whose host has fetched its image or gone silent, one of a
+// control plane that goes first no more, and one that no longer waits as it did when it was woken.
 func madeWay() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -320,8 +328,10 @@ func madeWay() predicate.Funcs {
 
 // leavesRoom reports whether an update of an attempt may let others go. One that took a slot wakes the next as well: more than one may be free.
 func leavesRoom(before, after *infrav1.ElementalHostUpgrade) bool {
-	was := heldForSlot(before)
-	return was != "" && heldForSlot(after) != was ||
+	was := awaitedTurn(before)
+	return was != "" && awaitedTurn(after) != was ||
+		attempts.IsFetching(before) && !attempts.IsFetching(after) ||
+		attempts.GoesFirst(before) && !attempts.GoesFirst(after) ||
 		!attempts.HasEntered(before, stepReboot) && attempts.HasEntered(after, stepReboot) ||
 		!isEnded(before.Status.Phase) && isEnded(after.Status.Phase) && attempts.HasEntered(after, stepCordon) ||
 		hasNotArrived(before) && !hasNotArrived(after)

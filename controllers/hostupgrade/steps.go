@@ -21,7 +21,7 @@ import (
 // Names of the steps, as they stand in status and messages.
 const (
 	stepPreflight     = "Preflight"
-	stepPrefetch      = "Prefetch"
+	stepPrefetch      = attempts.StepPrefetch
 	stepApprove       = attempts.StepApprove
 	stepAdmit         = "Admit"
 	stepCordon        = attempts.StepCordon
@@ -47,6 +47,8 @@ const (
 	pollHost    = 30 * time.Second
 	// pollSlots is for what others hold, whose every change is an event: it makes up for one that was missed.
 	pollSlots = 30 * time.Second
+	// pollTurn is the same for the turn of an attempt, which in a large cluster most attempts wait for most of the time.
+	pollTurn = 5 * time.Minute
 	// soon is for what nothing but this controller's own report is waited for.
 	soon = 10 * time.Millisecond
 	// crowded is for other attempts of the same cluster, each of which is reconciled in less than that, unless the

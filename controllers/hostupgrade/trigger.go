@@ -118,16 +118,25 @@ func (r *Reconciler) rollingOut(ctx context.Context, o *observation) (*hold, err
 	if owner.IsUpdating(o.machine) {
 		return nil, nil
 	}
+	controllers, err := owner.ControllersOf(ctx, r.APIReader, o.machine)
+	if err != nil {
+		return nil, err
+	}
+	return o.rollingOut(controllers), nil
+}
+
+// rollingOut is the hold by what controls the Machine.
+func (o *observation) rollingOut(controllers owner.Controllers) *hold {
 	within := o.options.Timeouts.Disruption()
 	if o.admitted() { // and drained
 		within = o.options.Timeouts.Return()
 	}
-	why, err := owner.RollsOut(ctx, r.APIReader, o.machine, o.now.Add(within))
-	if err != nil || why == "" {
-		return nil, err
+	why := controllers.RollsOut(o.machine, o.now.Add(within))
+	if why == "" {
+		return nil
 	}
 	return infrav1.NewHold(infrav1.HoldOwnerRollingOut, "Machine/"+o.upgrade.Spec.MachineName,
-		why+". Revert that change, or set spec.cancel of this ElementalHostUpgrade"), nil
+		why+". Revert that change, or set spec.cancel of this ElementalHostUpgrade")
 }
 
 // unwantedNow reads once more what the owner of the Machine wants, and says why that is not this attempt's OS, or not known to

@@ -87,7 +87,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 func attemptChanged() predicate.Funcs {
 	passes := predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
 		return []any{
-			predicates.MetadataOf(attempt), attempt.Spec, attempt.Status.Phase, predicates.PausedCondition(attempt), awaitsOthers(attempt), heldForSlot(attempt) != "",
+			predicates.MetadataOf(attempt), attempt.Spec, attempt.Status.Phase, predicates.PausedCondition(attempt), awaitsOthers(attempt), awaitedTurn(attempt) != "",
 		}
 	})
 	changed := passes.UpdateFunc
@@ -246,15 +246,15 @@ func (r *Reconciler) attemptsOfTemplate(ctx context.Context, template client.Obj
 	return enqueue.All(ctx, found, err)
 }
 
-// attemptsOfRollout wakes the attempts of a rollout whose hold has changed.
+// attemptsOfRollout wakes the attempts of a rollout, when what stops or holds it has changed.
 func (r *Reconciler) attemptsOfRollout(ctx context.Context, object client.Object) []ctrl.Request {
 	unsettled, err := attempts.Unsettled(ctx, r.Client, clusterview.ClusterOf(object))
 	return enqueue.Matching(ctx, unsettled, err, func(u *infrav1.ElementalHostUpgrade) bool { return u.Spec.RolloutName == object.GetName() })
 }
 
-// holdChanged passes what holds a rollout.
+// holdChanged passes what stops or holds a rollout.
 func holdChanged() predicate.Funcs {
-	return predicates.Changed(func(of *infrav1.ElementalRollout) any { return of.Spec.HeldBy })
+	return predicates.Changed(func(of *infrav1.ElementalRollout) any { return []any{of.Spec.StoppedBy, of.Spec.HeldBy} })
 }
 
 // osChanged passes another OS of a template.

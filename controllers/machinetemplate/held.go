@@ -28,7 +28,9 @@ const (
 )
 
 // sameCause names the reason by which a template already reports what holds its attempts, too.
-var sameCause = map[infrav1.HoldReason]infrav1.HoldReason{infrav1.HoldClusterPaused: infrav1.WaitingForClusterReason}
+var sameCause = map[infrav1.HoldReason]infrav1.HoldReason{
+	infrav1.HoldClusterPaused: infrav1.WaitingForClusterReason, infrav1.HoldRolloutStopped: infrav1.AttemptNotSucceededReason,
+}
 
 // renewed are the reasons that are found anew in each reconcile, also in one that fails.
 var renewed = []infrav1.HoldReason{clusterv1.PausedReason, infrav1.BlockedReason}

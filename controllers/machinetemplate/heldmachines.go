@@ -30,7 +30,7 @@ const idleness = 5 * time.Minute
 var lasting = []infrav1.HoldReason{infrav1.HoldClusterUnreachable, infrav1.HoldNodeMissing, infrav1.HoldOwnerUnreadable}
 
 // byOtherNodes are the reasons of attempts' holds that other nodes of the Cluster end.
-var byOtherNodes = []infrav1.HoldReason{infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldNotInStage}
+var byOtherNodes = []infrav1.HoldReason{infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldNotInTurn, infrav1.HoldNotInStage}
 
 // atWork is the key of since when no attempt is at work for an owner.
 type atWork struct {
@@ -111,7 +111,7 @@ func (r *Reconciler) heldAttempts(ctx context.Context, seen *observation, cluste
 		held = append(held, inTheWay...)
 	}
 	slices.SortFunc(held, func(a, b infrav1.ElementalHostUpgrade) int {
-		return cmp.Or(cmp.Compare(nodeOf(&a), nodeOf(&b)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(attempts.NodeOf(&a), attempts.NodeOf(&b)), cmp.Compare(a.Name, b.Name))
 	})
 	return summedUp(held, now), nil
 }
@@ -163,7 +163,7 @@ func summedUp(held []infrav1.ElementalHostUpgrade, now time.Time) []infrav1.Upgr
 	found := tally{}
 	for i := range held {
 		for _, hold := range toEnd(&held[i], now) {
-			if node := nodeOf(&held[i]); !strings.HasPrefix(hold.Message, "Node "+node) && !strings.HasPrefix(hold.Message, "Node/"+node+":") {
+			if node := attempts.NodeOf(&held[i]); !strings.HasPrefix(hold.Message, "Node "+node) && !strings.HasPrefix(hold.Message, "Node/"+node+":") {
 				hold.Message = "Node " + node + ": " + hold.Message
 			}
 			if first := found.add(hold); hold.Since.Before(&first.Since) {
@@ -200,10 +200,6 @@ func (t *tally) counted() []infrav1.UpgradeHold {
 		}
 	}
 	return t.holds
-}
-
-func nodeOf(attempt *infrav1.ElementalHostUpgrade) string {
-	return cmp.Or(attempt.Status.NodeName, attempt.Spec.HostName)
 }
 
 // toEnd are the holds of an attempt that are reported on its template, each reason once; of one that has ended, how.

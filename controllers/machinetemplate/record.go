@@ -110,7 +110,7 @@ func (r *Reconciler) settle(ctx context.Context, seen *observation, of *infrav1.
 	if isNeeded, err := r.hasUnfinished(ctx, of); err != nil || isNeeded {
 		return err
 	}
-	of.Spec.Completed, of.Spec.HeldBy = true, ""
+	of.Spec.Completed, of.Spec.HeldBy, of.Spec.StoppedBy = true, "", ""
 	return r.patchRollout(ctx, before, of, "completing")
 }
 

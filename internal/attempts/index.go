@@ -29,6 +29,10 @@ const (
 	byElementalMachine = "spec.elementalMachineName"
 	// byUnfinished finds the attempts that have not ended by the name of their Cluster.
 	byUnfinished = "elemental.unfinished"
+	// byControlPlane finds the attempts on control plane Machines that have not ended by the name of their Cluster.
+	byControlPlane = "elemental.controlPlane"
+	// byFetching finds the attempts whose hosts fetch their image, see IsFetching, by the name of their Cluster.
+	byFetching = "elemental.fetching"
 	// byUnsettled finds the attempts that are not settled, see IsSettled, by the name of their Cluster.
 	byUnsettled = "elemental.unsettled"
 	// byNode finds attempts by the name of their Node.
@@ -49,8 +53,10 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		ByHost:             func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.HostName },
 		ByMachine:          func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.MachineName },
 		byElementalMachine: func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.ElementalMachineName },
-		byUnfinished:       clusterOfUnfinished,
-		byUnsettled:        clusterOfUnsettled,
+		byUnfinished:       clusterOf(func(u *infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() }),
+		byUnsettled:        clusterOf(func(u *infrav1.ElementalHostUpgrade) bool { return !IsSettled(*u) }),
+		byControlPlane:     clusterOf(func(u *infrav1.ElementalHostUpgrade) bool { return IsControlPlane(u) && !u.PhaseNow().IsEnd() }),
+		byFetching:         clusterOf(IsFetching),
 		byRollout: func(u *infrav1.ElementalHostUpgrade) string {
 			return rolloutKey(u.Spec.MachineName, pausing.RolloutOf(u))
 		},
@@ -70,22 +76,18 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-func clusterOfUnfinished(attempt *infrav1.ElementalHostUpgrade) string {
-	if attempt.PhaseNow().IsEnd() {
-		return ""
+// clusterOf finds the attempts that match by the name of their Cluster.
+func clusterOf(match func(*infrav1.ElementalHostUpgrade) bool) func(*infrav1.ElementalHostUpgrade) string {
+	return func(attempt *infrav1.ElementalHostUpgrade) string {
+		if !match(attempt) {
+			return ""
+		}
+		return attempt.Spec.ClusterName
 	}
-	return attempt.Spec.ClusterName
 }
 
 // rolloutKey joins two names of objects, which have no slash.
 func rolloutKey(machine, rollout string) string { return machine + "/" + rollout }
-
-func clusterOfUnsettled(attempt *infrav1.ElementalHostUpgrade) string {
-	if IsSettled(*attempt) {
-		return ""
-	}
-	return attempt.Spec.ClusterName
-}
 
 // IsSettled reports whether an attempt is history, and was not paused when it became it: then something of it may still have to
 // be taken back from its host.

@@ -6,6 +6,7 @@ package attempts
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
@@ -63,11 +64,14 @@ func New(u Upgrade) *infrav1.ElementalHostUpgrade {
 	}
 }
 
-// labelsOf an attempt find it by its Cluster and Machine, and by the manager responsible for these.
+// labelsOf an attempt find it by its Cluster and Machine, by the manager responsible for these, and among those of control planes.
 func labelsOf(u Upgrade) map[string]string {
 	labels := map[string]string{
 		clusterv1.ClusterNameLabel: rollout.LabelValue(u.Machine.Spec.ClusterName),
 		infrav1.MachineNameLabel:   rollout.LabelValue(u.Machine.Name),
+	}
+	if util.IsControlPlaneMachine(u.Machine) {
+		labels[clusterv1.MachineControlPlaneLabel] = ""
 	}
 	if filter, found := u.Elemental.Labels[clusterv1.WatchLabel]; found {
 		labels[clusterv1.WatchLabel] = filter

@@ -40,7 +40,7 @@ type Namespaces interface {
 type Driver struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live reads from the API server what must not be stale when an attempt begins.
+	// Live reads from the API server what must not be stale when attempts are made.
 	Live client.Reader
 	// Drains reads the metadata of Rancher's plan secrets, from a cache.
 	Drains client.Reader
@@ -76,10 +76,9 @@ type Machine struct {
 	Owner string
 	// Driver is Direct or RancherDrain.
 	Driver infrav1.UpgradeDriver
-
-	// isLeftNotReady says that its Node is not Ready with the image that is replaced: preflight lets no other node of the Cluster go down.
-	isLeftNotReady bool
 }
+
+func (m *Machine) isControlPlane() bool { return util.IsControlPlaneMachine(m.Machine) }
 
 // Result of a pass.
 type Result struct {
@@ -136,11 +135,11 @@ func (d *Driver) passes(of Rollout) map[string]*pass {
 	return passes
 }
 
-// InOrder compares two Machines by the order in which they are upgraded: control planes first, and then by name.
+// InOrder compares two Machines by the order in which they are upgraded, which is that of their attempts: control planes first, and then by the name of the Node.
 func InOrder(a, b *clusterv1.Machine) int {
 	isFirst := util.IsControlPlaneMachine(a)
 	if isFirst == util.IsControlPlaneMachine(b) {
-		return cmp.Compare(a.Name, b.Name)
+		return cmp.Or(cmp.Compare(a.Status.NodeRef.Name, b.Status.NodeRef.Name), cmp.Compare(a.Name, b.Name))
 	}
 	if isFirst {
 		return -1

@@ -74,8 +74,8 @@ func (p *pass) leaveUpdated(ctx context.Context) (left bool, err error) {
 	return left, nil
 }
 
-// step assigns the content of the template to the machines that have another, and starts the next ones. Those whose nodes are paused do not count, and
-// none is started after one that did not end well. Where Rancher drains the nodes, it chooses.
+// step assigns the content of the template to the machines that have another, and makes the attempts of all that have none. Where Rancher drains the nodes,
+// those are made when it does.
 func (p *pass) step(ctx context.Context) (Result, error) {
 	if problem, err := p.assign(ctx); problem != nil || err != nil {
 		return waitingFor(problem), err
@@ -90,108 +90,49 @@ func (p *pass) step(ctx context.Context) (Result, error) {
 	if p.driver == infrav1.DriverRancherDrain {
 		return p.follow(ctx, progress)
 	}
-	paused := Result{}
+	if err := p.recordStop(ctx, progress.failed); err != nil {
+		return Result{}, err
+	}
+	result, err := p.requestAll(ctx, progress.pending)
 	for _, machine := range progress.paused {
-		paused.add(p.waits(machine, isPausedItself))
+		result.add(p.waits(machine, isPausedItself))
 	}
-	if progress.failed != "" {
-		return waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: progress.failed}), nil
+	if failed := progress.failed; len(failed) > 0 {
+		result.add(waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: p.failure(failed[0])}))
 	}
-	result, err := p.startNext(ctx, progress)
-	result.add(paused)
-	if len(progress.pending)+len(progress.active) > 0 || progress.isWaiting {
+	if progress.isBusy() {
 		result.add(Result{After: retry})
 	}
 	return result, err
 }
 
-// startNext starts the upgrades of the next machines: of control planes one at a time while no other is upgraded, and before all others that can start, and of
-// the others as many as are upgraded at a time. A Machine that waits keeps none of the others from starting, except that others are started together while one of
-// a control plane waits: it has its turn in between.
-func (p *pass) startNext(ctx context.Context, of progress) (Result, error) {
-	if len(of.pending) == 0 || slices.ContainsFunc(of.active, (*Machine).isControlPlane) {
+// requestAll makes the attempts of machines. One that waits, or for which it fails, keeps no other from its attempt. After a conflict the next pass goes on.
+func (p *pass) requestAll(ctx context.Context, pending []*Machine) (all Result, err error) {
+	if len(pending) == 0 {
 		return Result{}, nil
 	}
-	options := p.rollout.Spec.Options
-	most := int(options.WithDefaults().MaxConcurrent)
-	if len(of.active) < most {
-		if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
-			return waitingFor(problem), err
-		}
+	if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
+		return waitingFor(problem), err
 	}
-	controlPlanes, others := inTurn(of.pending)
-	if len(controlPlanes) > 0 && len(of.active) > 0 {
-		result, _, err := p.start(ctx, options, 0, controlPlanes[0])
-		return result, err
+	if isCurrent, err := p.isCurrent(ctx); err != nil || !isCurrent {
+		return Result{After: soon}, err
 	}
-	all, started, err := p.start(ctx, options, 1, controlPlanes...)
-	if started > 0 || err != nil {
-		return all, err
-	}
-	result, _, err := p.start(ctx, options, most-len(of.active), others...)
-	all.add(result)
-	return all, err
-}
-
-// inTurn are machines of control planes, and others. Those come first that were left not Ready.
-func inTurn(pending []*Machine) (controlPlanes, others []*Machine) {
-	for _, isLeftNotReady := range []bool{true, false} {
-		for _, machine := range pending {
-			switch {
-			case machine.isLeftNotReady != isLeftNotReady:
-			case machine.isControlPlane():
-				controlPlanes = append(controlPlanes, machine)
-			default:
-				others = append(others, machine)
-			}
-		}
-	}
-	return controlPlanes, others
-}
-
-// mostLooked is of how many machines that are not started yet it is looked for what they wait for, where there is no room for one.
-const mostLooked = 32
-
-// start the upgrades of machines, as many as there is room for. One that waits, or for which it fails, keeps no other from starting. After a conflict the
-// next pass starts it in its turn. That a machine of a pool waits is decided by the cache, which costs no request; of control planes one is
-// looked at where there is no room.
-func (p *pass) start(ctx context.Context, options infrav1.NodeUpgradeOption, room int, machines ...*Machine) (all Result, started int, err error) {
 	failed := []error{}
-	for i, machine := range machines {
-		if started >= room && i >= mostLooked {
+	for _, machine := range pending {
+		result, err := p.request(ctx, machine)
+		failed = append(failed, err)
+		if apierrors.IsConflict(err) {
 			break
 		}
-		result, isStarted, err := p.startOne(ctx, machine, options, started < room)
-		switch {
-		case apierrors.IsConflict(err):
-			return all, started, errors.Join(append(failed, err)...)
-		case err != nil:
-			failed = append(failed, err)
-			continue
-		}
 		all.add(result)
-		if isStarted {
-			started++
-		}
 	}
-	return all, started, errors.Join(failed...)
+	return all, errors.Join(failed...)
 }
 
-func (p *pass) startOne(ctx context.Context, machine *Machine, options infrav1.NodeUpgradeOption, hasRoom bool) (_ Result, started bool, _ error) {
-	if owner.IsOfMachineSet(machine.Machine) || !hasRoom {
-		reader := client.Reader(p.Client)
-		if machine.isControlPlane() {
-			reader = p.Live // whose kind is in no cache
-		}
-		if why, err := p.waitsFor(ctx, reader, machine.Machine, machine.Elemental, options); err != nil || why != "" {
-			return p.waits(machine, why), false, err
-		}
-	}
-	if !hasRoom {
-		return Result{}, false, nil
-	}
-	result, err := p.startUpgrade(ctx, machine, options)
-	return result, len(result.Problems) == 0, err
+// isCurrent reports whether the template, read live, still has the OS: the cache may have that of a moment ago.
+func (p *pass) isCurrent(ctx context.Context) (bool, error) {
+	template, err := existing.Get(ctx, p.Live, &infrav1.ElementalMachineTemplate{}, p.of.Template.Namespace, p.of.Template.Name)
+	return template != nil && osversion.Same(osversion.OfTemplate(template), p.of.OS), err
 }
 
 func waitingFor(problem *inplace.Problem) Result {

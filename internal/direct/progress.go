@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -22,23 +21,22 @@ import (
 
 // progress of a rollout in a Cluster.
 type progress struct {
-	// active are machines with an attempt that is under way, whatever for.
-	active []*Machine
-	// isWaiting says that a node is paused, or a host has not joined yet. Others go on.
-	isWaiting bool
-	// failed says which attempt of the rollout has not succeeded, and what to do.
-	failed string
+	// hasUnfinished says that an attempt, whatever for, has not ended, or that a host has not joined yet.
+	hasUnfinished bool
+	// failed are the machines whose attempts have not succeeded.
+	failed []failed
 	// done are the machines whose hosts have reached the OS.
 	done []*Machine
 	// unheard are machines whose hosts have not joined, or not reported.
 	unheard []*Machine
 	// paused are machines that a user has paused themselves, and that are not written.
 	paused []*Machine
-	// pending machines have not begun.
+	// pending machines have no attempt yet.
 	pending []*Machine
 }
 
-func (m *Machine) isControlPlane() bool { return util.IsControlPlaneMachine(m.Machine) }
+// isBusy reports whether what the rollout waits for may change without an event.
+func (p *progress) isBusy() bool { return p.hasUnfinished || len(p.pending) > 0 }
 
 func (p *pass) look(ctx context.Context) (progress, error) {
 	found := progress{}
@@ -71,12 +69,10 @@ func (p *pass) lookAtUnfinished(machine *Machine, all []infrav1.ElementalHostUpg
 		return false
 	}
 	switch attempt := &all[unfinished]; {
-	case attempt.PhaseNow() != infrav1.UpgradeHostLost && attempts.WaitsForApproval(attempt):
-		found.isWaiting = true
 	case attempt.PhaseNow() != infrav1.UpgradeHostLost:
-		found.active = append(found.active, machine)
+		found.hasUnfinished = true
 	case !attempt.Spec.Release:
-		found.failed = p.failure(machine, attempt)
+		found.failed = append(found.failed, failed{machine, attempt})
 	}
 	return true
 }
@@ -93,18 +89,18 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 	case p.isMadeWithIt(machine, host), isHeard && p.isDone(machine, last, attempts.Newest(all), host):
 		found.done = append(found.done, machine)
 	case hasFailed(last):
-		found.failed = p.failure(machine, last)
+		found.failed = append(found.failed, failed{machine, last})
 	case !isHeard:
-		found.isWaiting, found.unheard = true, append(found.unheard, machine)
+		found.hasUnfinished, found.unheard = true, append(found.unheard, machine)
 	default:
-		machine.isLeftNotReady = attempts.LeftNotReady(all) != nil && owner.IsNodeNotReady(machine.Machine)
 		found.pending = append(found.pending, machine)
 	}
 	return nil
 }
 
 // failure says which attempt has not succeeded, and what to do.
-func (p *pass) failure(machine *Machine, attempt *infrav1.ElementalHostUpgrade) string {
+func (p *pass) failure(of failed) string {
+	machine, attempt := of.machine, of.attempt
 	const again = "to try again, delete the ElementalHostUpgrade"
 	how, remedy := "ended as "+string(attempt.PhaseNow()), "patch the template to another image or, "+again
 	switch attempt.PhaseNow() {

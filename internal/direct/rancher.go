@@ -27,8 +27,8 @@ func (p *pass) follow(ctx context.Context, found progress) (Result, error) {
 		return Result{}, err
 	}
 	result.add(started)
-	if found.failed != "" {
-		result.add(waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: found.failed}))
+	if len(found.failed) > 0 {
+		result.add(waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: p.failure(found.failed[0])}))
 	}
 	if waiting > 0 {
 		problem, err := p.awaitDrains(ctx, waiting)
@@ -37,7 +37,7 @@ func (p *pass) follow(ctx context.Context, found progress) (Result, error) {
 		}
 		result.add(waitingFor(problem))
 	}
-	if len(found.active) > 0 || found.isWaiting {
+	if found.hasUnfinished {
 		result.add(Result{After: retry})
 	}
 	return result, nil
@@ -57,11 +57,11 @@ func (p *pass) startDrained(ctx context.Context, pending []*Machine) (all Result
 		if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
 			return waitingFor(problem), 0, err
 		}
-		started, _, err := p.start(ctx, p.rollout.Spec.Options, 1, machine)
+		requested, err := p.request(ctx, machine)
 		if err != nil {
 			return Result{}, 0, err
 		}
-		all.add(started)
+		all.add(requested)
 	}
 	return all, waiting, nil
 }

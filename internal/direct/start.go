@@ -30,55 +30,41 @@ import (
 // startAction is what is done in the events of a Machine whose upgrade starts.
 const startAction = "Upgrade"
 
-// startUpgrade of a machine: its ElementalMachine is given the OS, and an attempt is made. A manager that is killed between the two
-// starts it again. All is read live, because an attempt that exists continues by itself.
-func (p *pass) startUpgrade(ctx context.Context, next *Machine, options infrav1.NodeUpgradeOption) (Result, error) {
-	key := client.ObjectKeyFromObject(next.Machine)
-	chain, err := association.ChainOfMachine(ctx, p.Live, key)
+// request the upgrade of a machine: its ElementalMachine is given the OS, and the attempt is made. A manager that is killed between the two goes on. What the
+// cache has may be of a moment ago: what changes the ElementalMachine then is a conflict, and what decides on the attempt is read live by its controller.
+func (p *pass) request(ctx context.Context, machine *Machine) (Result, error) {
+	if why, err := p.waitsFor(ctx, machine); err != nil || why != "" {
+		return p.waits(machine, why), err
+	}
+	chain, err := association.ChainOfMachine(ctx, p.Client, client.ObjectKeyFromObject(machine.Machine))
 	if broken := (*association.Broken)(nil); errors.As(err, &broken) {
-		return p.waits(next, broken.Link), nil
+		return p.waits(machine, broken.Link), nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	if isWanted, err := p.isWantedNow(ctx, chain.Elemental); err != nil || !isWanted { // the cache lags behind, or the next reconcile rolls out something else
-		return Result{After: soon}, err
-	}
-	if why, err := p.waitsFor(ctx, p.Live, chain.Machine, chain.Elemental, options); err != nil || why != "" {
-		return p.waits(next, why), err
-	}
+	chain.Elemental = machine.Elemental // which has what this pass has noted
 	if err := p.specify(ctx, chain.Elemental); err != nil {
 		return Result{}, err
-	}
-	upgrade := attempts.Upgrade{Chain: chain, Template: p.of.Template.Name, Rollout: p.rollout.Name, Driver: p.driver, Options: options}
-	if waits, err := p.makeRoom(ctx, chain.Elemental, upgrade.Name()); err != nil || waits {
-		return Result{After: soon}, err
 	}
 	if isReached(chain.Host, p.of.OS) {
 		return Result{After: soon}, nil
 	}
-	return p.create(ctx, upgrade, next.Owner)
+	return p.create(ctx, attempts.Upgrade{
+		Chain: chain, Template: p.of.Template.Name, Rollout: p.rollout.Name, Driver: p.driver, Options: p.rollout.Spec.Options,
+	}, machine.Owner)
 }
 
-// waitsFor says why no attempt may start on a Machine, according to the reader: what is done to it, that its owner is paused, rolls out a change of its own
-// or will meanwhile, or wants another OS, so that the attempt would be superseded at once.
-func (p *pass) waitsFor(
-	ctx context.Context, reader client.Reader, machine *clusterv1.Machine, elemental *infrav1.ElementalMachine, options infrav1.NodeUpgradeOption,
-) (string, error) {
-	if why := inTheWay(machine, elemental); why != "" {
+// waitsFor says why no attempt is made for a machine: what is done to it, or that its owner wants another OS, so that the attempt would be superseded at once.
+func (p *pass) waitsFor(ctx context.Context, of *Machine) (string, error) {
+	if why := inTheWay(of.Machine, of.Elemental); why != "" {
 		return why, nil
 	}
-	controllers, err := owner.ControllersOf(ctx, reader, machine)
-	if err != nil {
-		return "", err
+	reader := client.Reader(p.Client)
+	if !owner.IsOfMachineSet(of.Machine) {
+		reader = p.Live // the kind of its owner is in no cache
 	}
-	if why := controllers.Paused(); why != "" {
-		return why, nil
-	}
-	if why := controllers.RollsOut(machine, p.Clock.Now().Add(options.WithDefaults().Timeouts.Disruption())); why != "" {
-		return why, nil
-	}
-	want, found, err := owner.WantsOS(ctx, reader, machine)
+	want, found, err := owner.WantsOS(ctx, reader, of.Machine)
 	if err != nil || !found || osversion.Hash(want.OSVersionManagement) == p.hash {
 		return "", err
 	}
@@ -86,25 +72,16 @@ func (p *pass) waitsFor(
 		want.TemplateName, p.of.Template.Name), nil
 }
 
-// isWantedNow reports whether a machine, read live, is brought to the OS by the rollout of the pass, and the template still has the OS.
-func (p *pass) isWantedNow(ctx context.Context, machine *infrav1.ElementalMachine) (bool, error) {
-	if owner.NotedRollout(machine) != p.rollout.Name {
-		return false, nil
-	}
-	template, err := existing.Get(ctx, p.Live, &infrav1.ElementalMachineTemplate{}, p.of.Template.Namespace, p.of.Template.Name)
-	return template != nil && osversion.Same(osversion.OfTemplate(template), p.of.OS), err
-}
-
-// create the attempt.
+// create the attempt. A former one of the name makes room first.
 func (p *pass) create(ctx context.Context, upgrade attempts.Upgrade, of string) (Result, error) {
 	switch err := p.Client.Create(ctx, attempts.New(upgrade)); {
 	case apierrors.IsAlreadyExists(err):
-		return Result{After: retry}, nil
+		return Result{After: soon}, p.makeRoom(ctx, upgrade.Elemental, upgrade.Name())
 	case err != nil:
 		return Result{}, fmt.Errorf("creating ElementalHostUpgrade %s: %w", upgrade.Name(), err)
 	}
 	p.Recorder.Eventf(p.of.Template, upgrade.Machine, corev1.EventTypeNormal, infrav1.EventUpgradeStarted, startAction,
-		"Started to upgrade ElementalHost %s of %s", upgrade.Host.Name, of)
+		"Requested the upgrade of ElementalHost %s of %s", upgrade.Host.Name, of)
 	return Result{After: retry}, nil
 }
 
@@ -142,21 +119,20 @@ func (p *pass) specify(ctx context.Context, machine *infrav1.ElementalMachine) e
 	return p.patch(ctx, before, machine, "giving the OS to")
 }
 
-// makeRoom deletes a former attempt of the name, which was superseded or was for a former machine, and reports whether to wait: the next pass makes a
-// new one.
-func (p *pass) makeRoom(ctx context.Context, machine *infrav1.ElementalMachine, name string) (waits bool, err error) {
+// makeRoom deletes a former attempt of the name, which was superseded or was for a former machine. The next pass makes a new one.
+func (p *pass) makeRoom(ctx context.Context, machine *infrav1.ElementalMachine, name string) error {
 	former, err := existing.Get(ctx, p.Live, &infrav1.ElementalHostUpgrade{}, machine.Namespace, name)
 	if err != nil || former == nil {
-		return false, err
+		return err
 	}
 	isFormer := former.PhaseNow() == infrav1.UpgradeSuperseded || former.PhaseNow().IsEnd() && former.Spec.ElementalMachineName != machine.Name
 	if !isFormer || !former.DeletionTimestamp.IsZero() {
-		return true, nil // the cache lags behind
+		return nil // the cache lags behind
 	}
 	if err := p.Client.Delete(ctx, former, client.Preconditions{UID: ptr.To(former.UID)}); client.IgnoreNotFound(err) != nil {
-		return true, fmt.Errorf("deleting the former ElementalHostUpgrade %s: %w", name, err)
+		return fmt.Errorf("deleting the former ElementalHostUpgrade %s: %w", name, err)
 	}
-	return true, nil
+	return nil
 }
 
 // isReached reports whether a host is known to run an OS, and nothing else is asked of it: no attempt is needed then. Of an OS that is more
