@@ -12,8 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -159,21 +157,9 @@ func (r *Reconciler) readOwner(ctx context.Context, a *admission) (err error) {
 	if err != nil {
 		return err
 	}
-	a.ownerPaused, a.rollsOut = a.pausedWith(controllers), a.rollingOut(controllers)
+	a.ownerPaused = unlessEmpty(controllers.Paused(), infrav1.HoldOwnerPaused, "Machine/"+a.machine.Name)
+	a.rollsOut = a.rollingOut(controllers)
 	return nil
-}
-
-// pausedWith is the hold of a Machine that a user has paused, itself or with what it belongs to.
-func (o *observation) pausedWith(controllers owner.Controllers) *hold {
-	const remedy = " is paused: remove its annotation " + clusterv1.PausedAnnotation
-	object, why := "Machine/"+o.machine.Name, controllers.Paused()
-	switch {
-	case annotations.HasPaused(o.machine):
-		why = "Machine " + o.machine.Name + remedy
-	case o.elementalMachine != nil && annotations.HasPaused(o.elementalMachine):
-		object, why = "ElementalMachine/"+o.elementalMachine.Name, "ElementalMachine "+o.elementalMachine.Name+remedy
-	}
-	return unlessEmpty(why, infrav1.HoldOwnerPaused, object)
 }
 
 func (r *Reconciler) readSlots(ctx context.Context, a *admission) (err error) {

@@ -33,7 +33,12 @@ func obstacles() []func(*admission) infrav1.HoldReason {
 			a.elementalCluster.Spec.Quarantine = []infrav1.QuarantinedImage{{Digest: "sha256:bad"}}
 			return infrav1.HoldImageQuarantined
 		},
+		func(a *admission) infrav1.HoldReason {
+			a.rollout = &infrav1.ElementalRollout{Spec: infrav1.ElementalRolloutSpec{StoppedBy: "another"}}
+			return infrav1.HoldRolloutStopped
+		},
 		by(infrav1.HoldNamespaceNotOptedIn, func(a *admission, h *hold) { a.optOut = h }),
+		by(infrav1.HoldOwnerPaused, func(a *admission, h *hold) { a.ownerPaused = h }),
 		by(infrav1.HoldOwnerRollingOut, func(a *admission, h *hold) { a.rollsOut = h }),
 		func(a *admission) infrav1.HoldReason {
 			a.slots.arriving = []string{"moved"}
@@ -107,7 +112,7 @@ var _ = Describe("The holds of Admit", func() {
 	})
 
 	It("name no holder of a slot as their object, since those change all the time", func() {
-		for _, obstacle := range obstacles()[3:7] {
+		for _, obstacle := range obstacles()[5:9] {
 			a := &admission{observation: typical(func(o *observation) { o.options.MaxConcurrent = 9 })}
 			obstacle(a)
 			Expect(a.holds()).To(HaveEach(HaveField("Object", "Cluster/c")))

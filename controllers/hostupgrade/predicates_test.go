@@ -34,8 +34,11 @@ var _ = DescribeTable("A change of an attempt wakes it", func(change func(*infra
 	Entry("in a resync", func(u *infrav1.ElementalHostUpgrade) { u.ResourceVersion = "" }, true),
 	Entry("not when it reports another step", func(u *infrav1.ElementalHostUpgrade) { u.Status.Step = stepCordon }, false),
 	Entry("not when it reports why it waits", func(u *infrav1.ElementalHostUpgrade) {
-		u.Status.Message, u.Status.Holds = "m", []infrav1.UpgradeHold{{Reason: infrav1.HoldNoSlot}}
+		u.Status.Message, u.Status.Holds = "m", []infrav1.UpgradeHold{{Reason: infrav1.HoldNodePaused}}
 	}, false),
+	Entry("when it has begun to wait for its turn to fetch", func(u *infrav1.ElementalHostUpgrade) {
+		u.Status.Step, u.Status.Holds = stepPreflight, []infrav1.UpgradeHold{{Reason: infrav1.HoldPrefetchBusy}}
+	}, true),
 )
 
 var _ = It("An attempt that finds in its stage that no slot is free is woken by that, as one may be by then", func() {

@@ -129,7 +129,7 @@ var _ = Describe("Attempts that wait for a slot", func() {
 			Expect(result.RequeueAfter).NotTo(BeZero(), "an event may be missed")
 			w.clock.SetTime(w.clock.Now().Add(result.RequeueAfter))
 		}
-		Expect(*count).To(Equal(reads{gets: 20}), "in ten minutes")
+		Expect(*count).To(Equal(reads{gets: 2}), "in ten minutes")
 	})
 
 	It("are not written again while the same holds them", func(ctx SpecContext) {

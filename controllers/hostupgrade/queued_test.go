@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -37,22 +38,36 @@ func blockedBy(checks ...string) func(*infrav1.ElementalHostUpgradeStatus) {
 }
 
 var _ = Describe("A queue for slots", func() {
-	It("is woken in the order of age, without those that do not wait in it", func(ctx SpecContext) {
-		aged := func(name string, age time.Duration, changes ...func(*infrav1.ElementalHostUpgradeStatus)) infrav1.ElementalHostUpgrade {
+	It("is woken in the order of the nodes, control planes first, without those that do not wait in it", func(ctx SpecContext) {
+		onNode := func(name, node string, changes ...func(*infrav1.ElementalHostUpgradeStatus)) infrav1.ElementalHostUpgrade {
 			upgrade := attempt(name, "1", changes...)
-			upgrade.Spec.ClusterName, upgrade.CreationTimestamp = "c", metav1.Time{Time: noon.Add(-age)}
+			upgrade.Spec.ClusterName, upgrade.Status.NodeName = "c", node
 			return upgrade
 		}
 		waits := at(stepAdmit, 0)
+		first := onNode("cp", "node-9", waits)
+		first.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 		r := &Reconciler{Client: cached{attempts: []infrav1.ElementalHostUpgrade{
-			aged("a", time.Minute, waits), aged("b", time.Hour, waits), aged("c", time.Hour, waits),
-			aged("drains", time.Hour, at(stepDrain, 0)), aged("new", time.Second),
-			aged("quarantined", time.Minute, at(stepPreflight, 0), blockedBy("Quarantine")), aged("blocked", time.Hour, at(stepPreflight, 0), blockedBy("NodeReady")),
+			onNode("a", "node-3", waits), onNode("b", "node-1", waits), onNode("c", "node-2", waits), first,
+			onNode("drains", "node-4", at(stepDrain, 0)), onNode("new", "node-5"), onNode("fetches", "node-0", heldAt(stepPreflight, infrav1.HoldPrefetchBusy)),
+			onNode("quarantined", "node-6", at(stepPreflight, 0), blockedBy("Quarantine")), onNode("blocked", "node-7", at(stepPreflight, 0), blockedBy("NodeReady")),
 		}}}
-		Expect(namesOf(r.queued(ctx, "ns", "c"))).To(Equal([]string{"b", "c", "a", "quarantined"}))
+		Expect(namesOf(r.queued(ctx, "ns", "c"))).To(Equal([]string{"cp", "fetches", "b", "c", "a", "quarantined"}))
 	})
 
-	It("has the oldest two of each hold woken when another attempt makes way", func(ctx SpecContext) {
+	It("has two of each rollout woken when a host has fetched its image", func(ctx SpecContext) {
+		waits := func(name, rollout string) infrav1.ElementalHostUpgrade {
+			upgrade := attempt(name, "1", heldAt(stepPreflight, infrav1.HoldPrefetchBusy))
+			upgrade.Spec.ClusterName, upgrade.Spec.RolloutName = "c", rollout
+			return upgrade
+		}
+		r := &Reconciler{Client: cached{attempts: []infrav1.ElementalHostUpgrade{
+			waits("a", "one"), waits("b", "one"), waits("c", "one"), waits("d", "two"), waits("e", "two"), waits("f", "two"),
+		}}}
+		Expect(namesOf(r.next(ctx, "ns", "c"))).To(Equal([]string{"a", "b", "d", "e"}))
+	})
+
+	It("has the first two of each hold woken when another attempt makes way", func(ctx SpecContext) {
 		waits := func(name string, reasons ...infrav1.HoldReason) infrav1.ElementalHostUpgrade {
 			upgrade := attempt(name, "1", at(stepAdmit, 0))
 			upgrade.Spec.ClusterName = "c"
@@ -120,6 +135,10 @@ var _ = DescribeTable("madeWay", func(before, after func(*infrav1.ElementalHostU
 	Entry("with a slot, beside which another may be free", heldAt(stepAdmit, infrav1.HoldNoSlot), past(stepCordon), true),
 	Entry("ended after its node was disrupted, whose outcome others wait for", past(stepCordon), endedAfter(stepCordon), true),
 	Entry("ended before", past(stepPreflight), endedAfter(stepPreflight), false),
+	Entry("fetching, and done with that", at(stepPrefetch, 0), at(stepApprove, 0), true),
+	Entry("fetching, and silent now", at(stepPrefetch, 0), heldAt(stepPrefetch, infrav1.HoldHostNotReporting), true),
+	Entry("fetching still", at(stepPrefetch, 0), at(stepPrefetch, 0), false),
+	Entry("next to fetch, and asked to", heldAt(stepPreflight, infrav1.HoldPrefetchBusy), heldAt(stepPreflight, infrav1.HoldHostNotReporting), true),
 )
 
 func endedAfter(step string) func(*infrav1.ElementalHostUpgradeStatus) {

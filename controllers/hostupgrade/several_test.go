@@ -114,7 +114,7 @@ var _ = Describe("Attempts on several hosts", func() {
 		other := newAgent(w, second)
 		other.stopAt, w.agent.stopAt = infrav1.HostUpgradeFetched, infrav1.HostUpgradeFetched
 		takeSlot(ctx, w)
-		for range 6 {
+		for range 12 { // one fetches the image after the other
 			for name, agent := range map[string]*agent{w.upgrade: w.agent, "upgrade-b": other} {
 				_, err := w.reconcileNamed(ctx, name)
 				Expect(err).NotTo(HaveOccurred())

@@ -5,6 +5,7 @@ package machinetemplate_test
 
 import (
 	"context"
+	"slices"
 	"errors"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -102,6 +103,14 @@ func (w *world) attempts() []infrav1.ElementalHostUpgrade {
 	list := &infrav1.ElementalHostUpgradeList{}
 	Expect(c.List(ctx, list, client.InNamespace(w.namespace))).To(Succeed())
 	return list.Items
+}
+
+// attemptOn a Machine, of which there is one.
+func (w *world) attemptOn(machine string) *infrav1.ElementalHostUpgrade {
+	GinkgoHelper()
+	found := slices.DeleteFunc(w.attempts(), func(u infrav1.ElementalHostUpgrade) bool { return u.Spec.MachineName != machine })
+	Expect(found).To(HaveLen(1))
+	return &found[0]
 }
 
 func (w *world) onlyAttempt() *infrav1.ElementalHostUpgrade {

@@ -153,19 +153,17 @@ var _ = Describe("A template", func() {
 	It("is not stopped by an attempt that was made up for another OS", func() {
 		w.addOfPool(w.set, "m2", "t", imageA)
 		w.reconcile()
-		cluster := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}
-		apiserver.Change(ctx, c, cluster, func() { cluster.Spec.NodeUpgradeOption.MaxConcurrent = 1 })
 		w.patch(imageB)
 		w.reconcile()
-		w.succeed(imageB)
-		bad := w.onlyAttempt().DeepCopy()
+		w.end(w.attemptOn("m2"), infrav1.UpgradeSuperseded)
+		bad := w.attemptOn("m1").DeepCopy()
 		bad.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "made-up"}
 		bad.Spec.MachineName, bad.Spec.ElementalMachineName, bad.Spec.HostName = "m2", "m2", "host-m2"
 		bad.Spec.OSVersionManagement = ownertest.OS(imageC)
 		plane.Create(ctx, bad)
 		w.end(bad, infrav1.UpgradeFailed)
 		w.reconcile()
-		Expect(w.attempts()).To(HaveLen(3))
+		Expect(w.onlyRollout().Spec.StoppedBy).To(BeEmpty())
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionFalse, infrav1.NotBlockedReason)
 	})
 

@@ -68,7 +68,7 @@ func (k cached) List(ctx context.Context, list client.ObjectList, options ...cli
 var optIn = map[string]string{infrav1.ExtensionNamespaceLabel: infrav1.ExtensionNamespaceEnabled}
 
 func newReconciler() (*machinetemplate.Reconciler, *events.FakeRecorder) {
-	recorder := events.NewFakeRecorder(100)
+	recorder := events.NewFakeRecorder(1000)
 	return &machinetemplate.Reconciler{
 		Client:   cached{c},
 		Live:     c,

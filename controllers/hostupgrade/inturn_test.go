@@ -1,0 +1,157 @@
+// Copyright 2026 The Cluster API Provider Elemental Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostupgrade_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+)
+
+// addOther makes another worker with an attempt, and its agent.
+func (w *world) addOther(ctx context.Context, name string) *agent {
+	GinkgoHelper()
+	w.addWorker(ctx, w.namespace+"-"+name)
+	w.addUpgrade(ctx, "upgrade-"+name, w.namespace+"-"+name, infrav1.NodeUpgradeOption{})
+	return newAgent(w, w.namespace+"-"+name)
+}
+
+// playAll lets all attempts, and their hosts, do what they can.
+func (w *world) playAll(ctx context.Context, agents map[string]*agent) {
+	GinkgoHelper()
+	const enough = 20
+	for range enough {
+		for name, agent := range agents {
+			_, err := w.reconcileNamed(ctx, name)
+			Expect(err).NotTo(HaveOccurred())
+			agent.tick(ctx)
+		}
+	}
+}
+
+func (w *world) rolloutNow(ctx context.Context) infrav1.ElementalRolloutSpec {
+	GinkgoHelper()
+	return get(ctx, w, rolloutName, &infrav1.ElementalRollout{}).Spec
+}
+
+func holdsOf(ctx context.Context, w *world, name string) []infrav1.UpgradeHold {
+	GinkgoHelper()
+	return get(ctx, w, name, &infrav1.ElementalHostUpgrade{}).Status.Holds
+}
+
+var _ = Describe("The turn of an attempt", func() {
+	It("to fetch comes when the first host of the rollout has resolved the image", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		other := w.addOther(ctx, "b")
+		w.agent.stopAt = infrav1.HostUpgradeFetching
+		w.drive(ctx, nil)
+		w.playAll(ctx, map[string]*agent{"upgrade-b": other})
+		Expect(holdsOf(ctx, w, "upgrade-b")).To(beHeldBy(infrav1.HoldPrefetchBusy))
+		Expect(get(ctx, w, w.namespace+"-b", &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil(), "it is not asked")
+
+		w.agent.stopAt = infrav1.HostUpgradeFetched
+		w.playAll(ctx, map[string]*agent{w.upgrade: w.agent, "upgrade-b": other})
+		Expect(get(ctx, w, w.namespace+"-b", &infrav1.ElementalHost{}).Spec.Upgrade).To(HaveField("Digest", newDigest))
+	})
+
+	It("to fetch is lost by a host that goes silent before it has", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		other := w.addOther(ctx, "b")
+		w.agent.stopAt = infrav1.HostUpgradeFetching
+		w.drive(ctx, nil)
+		host := get(ctx, w, w.host, &infrav1.ElementalHost{})
+		host.Status.Agent.LastSeen = metav1.NewTime(w.clock.Now())
+		Expect(live.Status().Update(ctx, host)).To(Succeed())
+		w.clock.SetTime(w.clock.Now().Add(time.Hour))
+		w.rest(ctx)
+		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldHostNotReporting))
+		w.playAll(ctx, map[string]*agent{"upgrade-b": other})
+		Expect(w.rolloutNow(ctx).ImageDigest).To(Equal(newDigest))
+	})
+
+	It("to be upgraded comes after the control plane nodes, unless they wait for a user", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		plane := w.addOther(ctx, "z")
+		change(ctx, w, w.namespace+"-z", &clusterv1.Machine{}, func(machine *clusterv1.Machine) { machine.Labels[clusterv1.MachineControlPlaneLabel] = "" })
+		change(ctx, w, "upgrade-z", &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) {
+			u.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+		})
+		w.drive(ctx, nil)
+		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldNotInTurn))
+		Expect(w.slots(ctx)).To(BeEmpty())
+
+		other := get(ctx, w, "upgrade-z", &infrav1.ElementalHostUpgrade{})
+		other.Status.Phase = infrav1.UpgradeProgressing
+		other.Status.Holds = []infrav1.UpgradeHold{{Reason: infrav1.HoldNodePaused, Since: metav1.NewTime(began), Who: infrav1.HoldByUser}}
+		Expect(live.Status().Update(ctx, other)).To(Succeed())
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+		w.playAll(ctx, map[string]*agent{"upgrade-z": plane})
+	})
+
+	It("does not come where an attempt of its rollout has not ended well, until that is removed from the record", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		stop := func(by string) {
+			change(ctx, w, rolloutName, &infrav1.ElementalRollout{}, func(of *infrav1.ElementalRollout) { of.Spec.StoppedBy = by })
+		}
+		stop("another")
+		w.drive(ctx, nil)
+		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldRolloutStopped))
+		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil(), "it is not asked to fetch")
+
+		stop("")
+		w.drive(ctx, func() bool { return w.status(ctx).Step == "Prefetch" })
+		stop("another")
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Position()).To(Equal("Admit (4/14)"))
+		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldRolloutStopped))
+		Expect(w.slots(ctx)).To(BeEmpty())
+		stop("")
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+	})
+
+	It("does not come while the owner of its Machine is paused", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		set := ownertest.MachineSet(ownertest.MachineDeployment(w.namespace, "md", clusterName, templateName, 1), "ms", templateName, 1)
+		set.OwnerReferences = nil
+		set.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		Expect(live.Create(ctx, set)).To(Succeed())
+		change(ctx, w, w.host, &clusterv1.Machine{}, func(machine *clusterv1.Machine) {
+			machine.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet"))}
+		})
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Position()).To(Equal("Admit (4/14)"))
+		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldOwnerPaused))
+		Expect(w.status(ctx).Message).To(Equal("MachineSet ms is paused: remove its annotation " + clusterv1.PausedAnnotation))
+		change(ctx, w, "ms", &clusterv1.MachineSet{}, func(set *clusterv1.MachineSet) { set.Annotations = nil })
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+	})
+
+	DescribeTable("does not come for others any more where it", func(ctx SpecContext, change func(context.Context, *world), end infrav1.UpgradePhase) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		direct := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})
+		Expect(live.Delete(ctx, direct)).To(Succeed())
+		direct.ObjectMeta, direct.Spec.Driver = w.meta(w.upgrade), infrav1.DriverDirect
+		Expect(live.Create(ctx, direct)).To(Succeed())
+		change(ctx, w)
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(end))
+		Expect(w.rolloutNow(ctx).StoppedBy).To(Equal(w.upgrade))
+	},
+		Entry("fails", func(_ context.Context, w *world) { w.agent.failsAt = infrav1.HostUpgradeFetched }, infrav1.UpgradeFailed),
+		Entry("rolls back", func(_ context.Context, w *world) { w.agent.fallsBack = true }, infrav1.UpgradeRolledBack),
+		Entry("is cancelled", func(ctx context.Context, w *world) {
+			change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Cancel = true })
+		}, infrav1.UpgradeAborted),
+	)
+})
