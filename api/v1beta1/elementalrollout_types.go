@@ -43,8 +43,8 @@ type ElementalRolloutSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	ImageDigest string `json:"imageDigest,omitempty"`
 
-	// stoppedBy names the ElementalHostUpgrade that has not ended well, or whose host is lost. No other node of the rollout is upgraded while it is set. The
-	// controller sets it before the attempt ends, and removes it when that is superseded, released or deleted. Not set where Rancher drains the nodes.
+	// stoppedBy names the ElementalHostUpgrade that has not ended well, or whose host is lost. No other node of the rollout takes a slot while it is set. The
+	// controller sets and removes it: do not change it. Set for driver Direct only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	StoppedBy string `json:"stoppedBy,omitempty"`
@@ -72,7 +72,7 @@ type ElementalRolloutSpec struct {
 // +kubebuilder:printcolumn:name="Revision",type="integer",JSONPath=".spec.revision",description="Number of the rollout of the template to the Cluster; the highest is the last"
 // +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".spec.osVersionManagement.osVersion.imageUri",description="OS image"
 // +kubebuilder:printcolumn:name="Completed",type="boolean",JSONPath=".spec.completed",description="Whether all Machines had the OS"
-// +kubebuilder:printcolumn:name="StoppedBy",type="string",JSONPath=".spec.stoppedBy",description="ElementalHostUpgrade that has not ended well"
+// +kubebuilder:printcolumn:name="StoppedBy",type="string",JSONPath=".spec.stoppedBy",description="ElementalHostUpgrade that has not ended well, or whose host is lost"
 // +kubebuilder:printcolumn:name="HeldBy",type="string",JSONPath=".spec.heldBy",description="Cancelled ElementalClusterUpgrade that holds its nodes; remove it to let them start"
 // +kubebuilder:printcolumn:name="Digest",type="string",JSONPath=".spec.imageDigest",description="What the image was resolved to",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"

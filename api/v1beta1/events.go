@@ -43,8 +43,8 @@ const (
 	// EventUpdateMarkRestored (ElementalMachine): the mark of an update in place was lost, and restored.
 	EventUpdateMarkRestored = "UpdateMarkRestored"
 
-	// EventUpgradeStarted (ElementalMachineTemplate): the ElementalHostUpgrade of a Machine was created.
-	EventUpgradeStarted = "UpgradeStarted"
+	// EventUpgradesRequested (ElementalMachineTemplate): the ElementalHostUpgrades of Machines were created.
+	EventUpgradesRequested = "UpgradesRequested"
 	// EventRancherDrainHeld (Machine, Cluster): an upgrade has not succeeded, and Rancher waits with the Node cordoned until somebody acts.
 	EventRancherDrainHeld = "RancherDrainHeld"
 	// EventRolloutBlocked (ElementalMachineTemplate): a patched template cannot be rolled out.

@@ -41,6 +41,8 @@ const (
 	HoldNamespaceNotOptedIn HoldReason = "NamespaceNotOptedIn"
 	// HoldOwnerRollingOut: the owner of the Machine may replace it now, or before its node serves again.
 	HoldOwnerRollingOut HoldReason = "OwnerRollingOut"
+	// HoldTemplatePaused: the ElementalMachineTemplate of the rollout is paused.
+	HoldTemplatePaused HoldReason = "TemplatePaused"
 	// HoldOwnerPaused: the MachineDeployment, MachineSet or control plane of the Machine is paused.
 	HoldOwnerPaused HoldReason = "OwnerPaused"
 	// HoldUpgradeReplaced: another ElementalClusterUpgrade of the Cluster takes the place of the attempt's.
@@ -75,7 +77,7 @@ const (
 	HoldControlPlaneBusy HoldReason = "ControlPlaneBusy"
 	// HoldEvacuationBusy: virtual machines leave another node of the Cluster.
 	HoldEvacuationBusy HoldReason = "EvacuationBusy"
-	// HoldNotInTurn: the control plane nodes of the Cluster are upgraded first.
+	// HoldNotInTurn: nodes before this one are upgraded first: control planes, and then those whose names come before.
 	HoldNotInTurn HoldReason = "NotInTurn"
 	// HoldPrefetchBusy: as many hosts of the Cluster as may fetch an image at a time do, or none has resolved the image of the rollout yet and one tries.
 	HoldPrefetchBusy HoldReason = "PrefetchBusy"
@@ -110,7 +112,7 @@ var holdActors = map[HoldReason]HoldActor{
 	HoldPreflightFailed: HoldByUser, HoldImageQuarantined: HoldByUser, HoldTrustedRootMissing: HoldByUser,
 	HoldHostNotReporting: HoldByHost, HoldHostLost: HoldByHost,
 	HoldClusterUnreachable: HoldByCluster, HoldNodeMissing: HoldByCluster, HoldRequestRefused: HoldByUser, HoldStepOverdue: HoldByUser,
-	HoldNamespaceNotOptedIn: HoldByUser, HoldOwnerRollingOut: HoldByCluster, HoldOwnerPaused: HoldByUser,
+	HoldNamespaceNotOptedIn: HoldByUser, HoldOwnerRollingOut: HoldByCluster, HoldTemplatePaused: HoldByUser, HoldOwnerPaused: HoldByUser,
 	HoldUpgradeReplaced: HoldByCluster, HoldUpgradeCancelled: HoldByUser, HoldUpgradePaused: HoldByUser, HoldRolloutStopped: HoldByUser,
 	HoldStageNotReady: HoldByCluster, HoldOutcomePending: HoldByCluster, HoldNotInStage: HoldByCluster, HoldSoaking: HoldByTime, HoldWindowClosed: HoldByTime, HoldNoWindowFits: HoldByUser, HoldGateClosed: HoldByCluster,
 	HoldRancherNotDraining: HoldByCluster, HoldRancherNotDone: HoldByCluster,

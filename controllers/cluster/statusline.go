@@ -80,14 +80,20 @@ var reasons = map[urgency]string{
 // (7/14)". It depends on nothing but the nodes, and is the same as long as they are.
 func statusLine(nodes []node) metav1.Condition {
 	line := metav1.Condition{Type: infrav1.NodesUpToDateCondition, Status: metav1.ConditionFalse}
-	counts, said, most := countTargets(nodes), []string{}, calm
+	counts, most := countTargets(nodes), calm
+	said, later := []string{}, []string{} // those that wait for others do not hide what these are at
 	for _, n := range nodes {
 		what, urgent := n.news()
-		if what != "" {
+		switch {
+		case what == "":
+		case n.attempt != nil && attempts.AwaitedTurn(n.attempt) != "":
+			later = append(later, n.name+" "+what)
+		default:
 			said = append(said, n.name+" "+what)
 		}
 		most = max(most, urgent)
 	}
+	said = append(said, later...)
 	line.Reason = reasons[most]
 	switch {
 	case len(nodes) == 0:
@@ -150,7 +156,9 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 
 // heldBy names what a user has to end; empty where there is nothing. What others end needs no attention, and a pause is named by itself.
 func heldBy(attempt *infrav1.ElementalHostUpgrade) string {
-	named := []infrav1.HoldReason{infrav1.HoldNodePaused, infrav1.HoldClusterPaused, infrav1.HoldAttemptPaused, infrav1.HoldStepOverdue}
+	named := []infrav1.HoldReason{
+		infrav1.HoldNodePaused, infrav1.HoldClusterPaused, infrav1.HoldAttemptPaused, infrav1.HoldStepOverdue, infrav1.HoldRolloutStopped,
+	}
 	reasons := []string{}
 	for _, hold := range attempt.Status.Holds {
 		if hold.Who == infrav1.HoldByUser && !slices.Contains(named, hold.Reason) && !slices.Contains(reasons, string(hold.Reason)) {

@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -25,8 +27,8 @@ import (
 // admission is all that decides whether an attempt gets a slot. What has not been read yet holds nothing.
 type admission struct {
 	*observation
-	// optOut, ownerPaused and rollsOut keep the attempt from a slot even where one is free.
-	optOut, ownerPaused, rollsOut *hold
+	// optOut, paused and rollsOut keep the attempt from a slot even where one is free. What is paused is the template, or the owner of the Machine.
+	optOut, paused, rollsOut *hold
 	// slots are who has them.
 	slots occupancy
 	// evacuates reports whether virtual machines may have to leave the node.
@@ -43,9 +45,9 @@ type admission struct {
 // admissionHolds decide, each on the snapshot alone. The order is that in which they are reported.
 var admissionHolds = []func(*admission) []*hold{
 	one((*admission).quarantined),
-	one(func(a *admission) *hold { return a.stopped() }),
+	one((*admission).stopped),
 	one(func(a *admission) *hold { return a.optOut }),
-	one(func(a *admission) *hold { return a.ownerPaused }),
+	one(func(a *admission) *hold { return a.paused }),
 	one(func(a *admission) *hold { return a.rollsOut }),
 	one((*admission).arriving),
 	one((*admission).noSlot),
@@ -83,8 +85,12 @@ func (a *admission) lookAgain(holds []*hold) time.Duration {
 		return pollBlocked(a.checks)
 	case infrav1.HoldDesiredOSUnknown, infrav1.HoldOwnerUnreadable, infrav1.HoldNoLongerDesired, infrav1.HoldClusterUnreachable, infrav1.HoldOwnerRollingOut:
 		return pollCluster // owners of any kind, and how far they are, are not watched
-	case infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldNotInTurn, infrav1.HoldRolloutStopped:
+	case infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy:
 		return pollTurn
+	case infrav1.HoldRolloutStopped:
+		if a.stopped() != nil {
+			return pollTurn
+		}
 	}
 	return pollSlots
 }
@@ -157,9 +163,26 @@ func (r *Reconciler) readOwner(ctx context.Context, a *admission) (err error) {
 	if err != nil {
 		return err
 	}
-	a.ownerPaused = unlessEmpty(controllers.Paused(), infrav1.HoldOwnerPaused, "Machine/"+a.machine.Name)
 	a.rollsOut = a.rollingOut(controllers)
-	return nil
+	if a.paused = unlessEmpty(controllers.Paused(), infrav1.HoldOwnerPaused, "Machine/"+a.machine.Name); a.paused != nil {
+		return nil
+	}
+	a.paused, err = r.templatePaused(ctx, a.observation)
+	return err
+}
+
+// templatePaused is the hold by the pause of the template, with which a user stops a rollout between two nodes. Cluster API's updates have their own.
+func (r *Reconciler) templatePaused(ctx context.Context, o *observation) (*hold, error) {
+	if o.upgrade.Spec.Driver == infrav1.DriverClusterAPI {
+		return nil, nil
+	}
+	name := o.upgrade.Spec.TemplateName
+	template, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name)
+	if err != nil || template == nil || !annotations.HasPaused(template) {
+		return nil, err
+	}
+	return infrav1.NewHold(infrav1.HoldTemplatePaused, "ElementalMachineTemplate/"+name,
+		"ElementalMachineTemplate "+name+" is paused: remove its annotation "+clusterv1.PausedAnnotation), nil
 }
 
 func (r *Reconciler) readSlots(ctx context.Context, a *admission) (err error) {

@@ -38,7 +38,7 @@ func obstacles() []func(*admission) infrav1.HoldReason {
 			return infrav1.HoldRolloutStopped
 		},
 		by(infrav1.HoldNamespaceNotOptedIn, func(a *admission, h *hold) { a.optOut = h }),
-		by(infrav1.HoldOwnerPaused, func(a *admission, h *hold) { a.ownerPaused = h }),
+		by(infrav1.HoldOwnerPaused, func(a *admission, h *hold) { a.paused = h }),
 		by(infrav1.HoldOwnerRollingOut, func(a *admission, h *hold) { a.rollsOut = h }),
 		func(a *admission) infrav1.HoldReason {
 			a.slots.arriving = []string{"moved"}

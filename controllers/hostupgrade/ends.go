@@ -57,6 +57,8 @@ func (o *observation) unwanted() (infrav1.UpgradePhase, string) {
 		return infrav1.UpgradeSuperseded, "the owner of Machine " + o.upgrade.Spec.MachineName + " wants the OS of ElementalMachineTemplate " + o.wanted.TemplateName
 	case o.isTakenOver():
 		return infrav1.UpgradeSuperseded, "Cluster API updates Machine " + o.upgrade.Spec.MachineName + " in place"
+	case o.isOrphan():
+		return infrav1.UpgradeSuperseded, "ElementalRollout " + o.upgrade.Spec.RolloutName + ", to which it belonged, was deleted: another one takes its place"
 	case !o.triggered() && o.drainEnded() != "":
 		return infrav1.UpgradeSuperseded, o.drainEnded()
 	case !o.triggered() && o.contradiction() != "":

@@ -186,6 +186,11 @@ func (o *observation) isTakenOver() bool {
 	return o.upgrade.Spec.Driver != infrav1.DriverClusterAPI && !o.triggered() && o.machine != nil && owner.IsUpdating(o.machine)
 }
 
+// isOrphan reports whether the record of the rollout of an attempt was deleted, before its node was disrupted. What stops or holds its rollout would not reach it.
+func (o *observation) isOrphan() bool {
+	return o.upgrade.Spec.Driver == infrav1.DriverDirect && o.upgrade.Spec.RolloutName != "" && o.rollout == nil && !o.triggered() && !o.admitted()
+}
+
 // neverWanted reports whether the attempt is for an OS that nobody has asked for, as one that a person has created: neither the
 // owner of the Machine nor its ElementalMachine specifies it, and nothing has been done for it. An attempt that was requested is for
 // the OS of the ElementalMachine, until it has ended.

@@ -166,30 +166,31 @@ func cut(text string, most int) string {
 	return text
 }
 
-// outOfOrder is why the upgrade of the node must not start now according to the ElementalClusterUpgrade that its Cluster has, as the reader has it,
-// or to one that was cancelled or, where there is none, because other nodes go first; nil if nothing stands against it. Two nodes never take the last place of a stage: the plan counts those that
-// have a slot, and whoever takes one after the slots were read has a conflict.
+// outOfOrder is why it is not the node's turn; nil if it is. The ElementalClusterUpgrade of the Cluster decides, as the reader has it, or one that was cancelled,
+// which the rollout names, and then the order of nodes. Two nodes never take the last place of a stage: the plan counts those that have a slot, and an attempt
+// that takes one after the slots were read has a conflict.
 func (r *Reconciler) outOfOrder(ctx context.Context, o *observation, reader client.Reader) (*hold, error) {
 	active, err := clusterupgrade.Of(ctx, reader, o.clusterKey())
 	if err != nil {
 		return nil, err
 	}
 	concerned := slices.IndexFunc(active, func(u infrav1.ElementalClusterUpgrade) bool { return clusterupgrade.IsFor(&u, o.upgrade) })
+	held := o.heldOver()
 	switch {
-	case concerned < 0:
-		if held := o.heldOver(); held != nil {
-			return held, nil
-		}
-		return r.notInTurn(ctx, o)
 	case concerned > 0: // what it holds is marked before it ends
-		return infrav1.NewHold(infrav1.HoldUpgradeReplaced, "ElementalClusterUpgrade/"+active[0].Name,
-			fmt.Sprintf("waiting for ElementalClusterUpgrade %s, which takes the place of %s", active[0].Name, active[concerned].Name)), nil
+		held = infrav1.NewHold(infrav1.HoldUpgradeReplaced, "ElementalClusterUpgrade/"+active[0].Name,
+			fmt.Sprintf("waiting for ElementalClusterUpgrade %s, which takes the place of %s", active[0].Name, active[concerned].Name))
+	case concerned == 0:
+		plan, err := clusterupgrade.Read(ctx, r.Client, &active[0], o.elementalCluster.Status.UpgradeSlots)
+		if err != nil {
+			return nil, err
+		}
+		held = byUpgrade(plan.Hold(o.upgrade.Spec.MachineName, o.now), active[0].Name)
 	}
-	plan, err := clusterupgrade.Read(ctx, r.Client, &active[0], o.elementalCluster.Status.UpgradeSlots)
-	if err != nil {
-		return nil, err
+	if held != nil {
+		return held, nil
 	}
-	return byUpgrade(plan.Hold(o.upgrade.Spec.MachineName, o.now), active[0].Name), nil
+	return r.notInTurn(ctx, o)
 }
 
 // byUpgrade names the ElementalClusterUpgrade in the message of its hold.

@@ -24,6 +24,15 @@ func (w *world) addOther(ctx context.Context, name string) *agent {
 	return newAgent(w, w.namespace+"-"+name)
 }
 
+// patched has the world's attempt be that of a patched template.
+func (w *world) patched(ctx context.Context) {
+	GinkgoHelper()
+	direct := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})
+	Expect(live.Delete(ctx, direct)).To(Succeed())
+	direct.ObjectMeta, direct.Spec.Driver = w.meta(w.upgrade), infrav1.DriverDirect
+	Expect(live.Create(ctx, direct)).To(Succeed())
+}
+
 // playAll lets all attempts, and their hosts, do what they can.
 func (w *world) playAll(ctx context.Context, agents map[string]*agent) {
 	GinkgoHelper()
@@ -83,6 +92,7 @@ var _ = Describe("The turn of an attempt", func() {
 		change(ctx, w, w.namespace+"-z", &clusterv1.Machine{}, func(machine *clusterv1.Machine) { machine.Labels[clusterv1.MachineControlPlaneLabel] = "" })
 		change(ctx, w, "upgrade-z", &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) {
 			u.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+			u.Spec.Options.AllowQuorumLoss = true
 		})
 		w.drive(ctx, nil)
 		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldNotInTurn))
@@ -95,6 +105,52 @@ var _ = Describe("The turn of an attempt", func() {
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
 		w.playAll(ctx, map[string]*agent{"upgrade-z": plane})
+		Expect(w.statusOf(ctx, "upgrade-z").Steps).To(ContainElement(HaveField("Name", "Reboot")))
+	})
+
+	It("to be upgraded comes after the nodes with former names, as long as nothing else holds them", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		other := w.addOther(ctx, "b")
+		w.playAll(ctx, map[string]*agent{"upgrade-b": other})
+		Expect(holdsOf(ctx, w, "upgrade-b")).To(beHeldBy(infrav1.HoldNotInTurn))
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+		w.playAll(ctx, map[string]*agent{"upgrade-b": other})
+		Expect(w.statusOf(ctx, "upgrade-b").Steps).To(ContainElement(HaveField("Name", "Reboot")))
+	})
+
+	It("to be upgraded comes first for the node with the former name, where what held both has ended", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		other := w.addOther(ctx, "b")
+		stop := func(by string) {
+			change(ctx, w, rolloutName, &infrav1.ElementalRollout{}, func(of *infrav1.ElementalRollout) { of.Spec.StoppedBy = by })
+		}
+		stop("another")
+		both := map[string]*agent{w.upgrade: w.agent, "upgrade-b": other}
+		w.playAll(ctx, both)
+		for name := range both {
+			Expect(holdsOf(ctx, w, name)).To(beHeldBy(infrav1.HoldRolloutStopped))
+		}
+		stop("")
+		w.playAll(ctx, map[string]*agent{"upgrade-b": other})
+		Expect(w.slots(ctx)).To(BeEmpty())
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+	})
+
+	It("does not come while the template is paused, which stops the rollout between two nodes", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		w.patched(ctx)
+		pauseTemplate := func(annotations map[string]string) {
+			change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(template *infrav1.ElementalMachineTemplate) { template.Annotations = annotations })
+		}
+		pauseTemplate(map[string]string{clusterv1.PausedAnnotation: ""})
+		w.drive(ctx, nil)
+		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldTemplatePaused))
+		Expect(w.slots(ctx)).To(BeEmpty())
+		pauseTemplate(nil)
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
 	})
 
 	It("does not come where an attempt of its rollout has not ended well, until that is removed from the record", func(ctx SpecContext) {
@@ -139,10 +195,7 @@ var _ = Describe("The turn of an attempt", func() {
 
 	DescribeTable("does not come for others any more where it", func(ctx SpecContext, change func(context.Context, *world), end infrav1.UpgradePhase) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		direct := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})
-		Expect(live.Delete(ctx, direct)).To(Succeed())
-		direct.ObjectMeta, direct.Spec.Driver = w.meta(w.upgrade), infrav1.DriverDirect
-		Expect(live.Create(ctx, direct)).To(Succeed())
+		w.patched(ctx)
 		change(ctx, w)
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Phase).To(Equal(end))

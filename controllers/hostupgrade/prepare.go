@@ -51,7 +51,7 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 	if err := r.queue(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
-	if len(o.queued) == 0 {
+	if len(o.queued) == 0 || !isQueued(o.upgrade) {
 		if result, err := r.check(ctx, o, preflight.Sources{MaxAge: o.maxAge()}); err != nil || !result.IsDone() {
 			return result, err
 		}
@@ -90,6 +90,11 @@ func (r *Reconciler) check(ctx context.Context, o *observation, from preflight.S
 	results, err := r.runChecks(ctx, o, from)
 	if err != nil {
 		return sequence.Result{}, err
+	}
+	if len(o.queued) > 0 { // what other nodes do until it has its turn decides nothing
+		results = slices.DeleteFunc(results, func(result infrav1.PreflightResult) bool {
+			return result.Verdict == infrav1.PreflightBlock && !preflight.IsOfHost(result.Check)
+		})
 	}
 	o.upgrade.Status.Preflight = preflight.ByCheck(results)
 	return await(pollBlocked(results), blockers(results)...), nil
@@ -144,10 +149,13 @@ func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence
 	if err := r.offer(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
-	if o.hostReport().Attempt == "" {
-		return await(pollHost, o.hostSilent("")), nil
+	switch {
+	case o.hostReport().Attempt != "":
+		return sequence.Done(), nil
+	case r.fetches.wasAsked(o):
+		return sequence.Wait(answerTime, "%s", o.hostSilent("").Message), nil
 	}
-	return sequence.Done(), nil
+	return await(pollHost, o.hostSilent("")), nil
 }
 
 // hostSilent is the hold of an attempt whose host has not answered, with what to add to its message.

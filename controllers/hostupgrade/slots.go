@@ -166,14 +166,15 @@ func remedy(holders []*infrav1.ElementalHostUpgrade) string {
 // In a large cluster most attempts wait for a slot most of the time. They are woken by what changes the slots, and ask
 // nothing of the workload cluster but for their own Node while those are taken.
 
-// queue says, before anything is checked, what keeps an attempt from a slot that has waited for one already. The checks
+// queue says, before anything is checked, what keeps an attempt from a slot. For one that has waited for it already the checks
 // can wait as long as that does: they are run when there is room, in the reconcile that takes the slot. So of many that
-// are woken by one free slot only those look around that find it still free.
+// are woken by one free slot only those look around that find it still free. One that prepares is checked for what is of its
+// own host: see check.
 //
 // The slots are read live. Their holders are the cache's: one that it does not know yet counts as gone, and the live
 // look that takes the slot knows better.
 func (r *Reconciler) queue(ctx context.Context, o *observation) error {
-	if o.elementalCluster == nil || !isQueued(o.upgrade) || o.admitted() {
+	if o.elementalCluster == nil || isEnded(o.upgrade.Status.Phase) || o.admitted() {
 		return nil
 	}
 	if preflight.QuarantinedImage(o.elementalCluster, o.digest()) != nil { // the check says so
@@ -204,25 +205,11 @@ func isQueued(upgrade *infrav1.ElementalHostUpgrade) bool {
 
 // awaitsOthers reports whether an attempt waits for its turn, or until its image is out of quarantine.
 func awaitsOthers(attempt *infrav1.ElementalHostUpgrade) bool {
-	return isQueued(attempt) || awaitedTurn(attempt) != "" || preflight.HeldByQuarantine(attempt.Status.Preflight)
+	return isQueued(attempt) || attempts.AwaitedTurn(attempt) != "" || preflight.HeldByQuarantine(attempt.Status.Preflight)
 }
 
 // mostWoken is how many attempts a slot that is free wakes: one that takes it, and one for when that cannot.
 const mostWoken = 2
-
-// turnReasons are the holds that end when another attempt makes way.
-var turnReasons = []infrav1.HoldReason{
-	infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldOutcomePending,
-	infrav1.HoldNotInTurn, infrav1.HoldPrefetchBusy,
-}
-
-// awaitedTurn is the first hold of an attempt, if it ends when another attempt makes way; empty otherwise.
-func awaitedTurn(attempt *infrav1.ElementalHostUpgrade) infrav1.HoldReason {
-	if isEnded(attempt.Status.Phase) || len(attempt.Status.Holds) == 0 || !slices.Contains(turnReasons, attempt.Status.Holds[0].Reason) {
-		return ""
-	}
-	return attempt.Status.Holds[0].Reason
-}
 
 // nextOf wakes the attempts that may take a slot of an ElementalCluster that was freed.
 func (r *Reconciler) nextOf(ctx context.Context, object client.Object) []ctrl.Request {
@@ -255,7 +242,7 @@ func (r *Reconciler) next(ctx context.Context, namespace, cluster string) []ctrl
 	}
 	woken := map[group]int{}
 	return requestsFor(slices.DeleteFunc(r.waiting(ctx, namespace, cluster), func(attempt *infrav1.ElementalHostUpgrade) bool {
-		of := group{reason: awaitedTurn(attempt), slots: attempt.Spec.Options.WithDefaults().MaxConcurrent}
+		of := group{reason: attempts.AwaitedTurn(attempt), slots: attempt.Spec.Options.WithDefaults().MaxConcurrent}
 		if of.reason == infrav1.HoldPrefetchBusy {
 			of.rollout = attempt.Spec.RolloutName
 		}
@@ -307,9 +294,9 @@ func slotFreed() predicate.Funcs {
 	}
 }
 
-// madeWay passes an attempt that makes way for others without giving a slot back: one that has evacuated its node, one that has ended, one that was
-// force-deleted, whose slot nobody gives back, one that has arrived with its slot after a move, one whose host has fetched its image or gone silent, one of a
-// control plane that goes first no more, and one that no longer waits as it did when it was woken.
+// madeWay passes an attempt that lets others continue without the release of a slot. It has evacuated its node, or has ended. It was force-deleted, so that no
+// controller releases its slot. It has arrived with its slot after a move. Its host has fetched the image, or has stopped to report. It precedes others no more.
+// Or it no longer waits as it did when it was woken.
 func madeWay() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -328,10 +315,10 @@ func madeWay() predicate.Funcs {
 
 // leavesRoom reports whether an update of an attempt may let others go. One that took a slot wakes the next as well: more than one may be free.
 func leavesRoom(before, after *infrav1.ElementalHostUpgrade) bool {
-	was := awaitedTurn(before)
-	return was != "" && awaitedTurn(after) != was ||
+	was := attempts.AwaitedTurn(before)
+	return was != "" && attempts.AwaitedTurn(after) != was ||
 		attempts.IsFetching(before) && !attempts.IsFetching(after) ||
-		attempts.GoesFirst(before) && !attempts.GoesFirst(after) ||
+		attempts.Precedes(before) && !attempts.Precedes(after) ||
 		!attempts.HasEntered(before, stepReboot) && attempts.HasEntered(after, stepReboot) ||
 		!isEnded(before.Status.Phase) && isEnded(after.Status.Phase) && attempts.HasEntered(after, stepCordon) ||
 		hasNotArrived(before) && !hasNotArrived(after)

@@ -14,19 +14,22 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
-// The attempts of all Machines exist from the start. What is here says which of them have their turn: to fetch the image, and to take a slot.
+// The attempts of a patched template exist for all Machines from the start. What is here says which of them may have their hosts fetch the image, and which may
+// take a slot.
 
 // stopped is the hold by another attempt of the rollout that has not ended well.
 func (o *observation) stopped() *hold {
-	if o.rollout == nil || o.rollout.Spec.StoppedBy == "" || o.rollout.Spec.StoppedBy == o.upgrade.Name {
+	isRanchers := o.upgrade.Spec.Driver == infrav1.DriverRancherDrain // which waits with the Node cordoned
+	if isRanchers || o.rollout == nil || o.rollout.Spec.StoppedBy == "" || o.rollout.Spec.StoppedBy == o.upgrade.Name {
 		return nil
 	}
 	by := o.rollout.Spec.StoppedBy
 	return infrav1.NewHold(infrav1.HoldRolloutStopped, "ElementalHostUpgrade/"+by,
-		fmt.Sprintf("ElementalHostUpgrade %s of the same rollout has not succeeded: see its message, and condition %s of ElementalMachineTemplate %s",
+		fmt.Sprintf("ElementalHostUpgrade %s has not succeeded: see its message, and condition %s of ElementalMachineTemplate %s",
 			by, infrav1.RolloutBlockedCondition, o.upgrade.Spec.TemplateName))
 }
 
@@ -36,8 +39,12 @@ func (o *observation) stops() bool {
 		o.host != nil && !o.machineLeaves() && !o.upgrade.Spec.Release && o.upgrade.DeletionTimestamp.IsZero()
 }
 
-// stopRollout records in the rollout that the attempt does not end well. It comes before the slot is free: whoever takes that reads the rollout after it.
+// stopRollout records in the rollout that the attempt does not end well. That precedes the release of the slot. An attempt that takes the slot reads the rollout
+// afterwards.
 func (r *Reconciler) stopRollout(ctx context.Context, o *observation) (sequence.Result, error) {
+	if err := r.rolloutOf(ctx, o, r.APIReader); err != nil {
+		return sequence.Result{}, err
+	}
 	if !o.stops() {
 		return sequence.Done(), nil
 	}
@@ -55,24 +62,23 @@ func (r *Reconciler) readRollout(ctx context.Context, a *admission) error {
 	return r.rolloutOf(ctx, a.observation, r.APIReader)
 }
 
-// notInTurn keeps a node from its slot while a control plane node goes first. Rancher has an order of its own.
+// notInTurn keeps a node from its slot while one that comes before it may take that. Rancher has an order of its own. The order is no matter of safety, so that
+// the cache decides.
 func (r *Reconciler) notInTurn(ctx context.Context, o *observation) (*hold, error) {
-	if o.isControlPlane() || o.drain != nil {
+	if o.drain != nil {
 		return nil, nil
 	}
-	first, err := attempts.First(ctx, r.Client, o.clusterKey())
-	if err != nil || first == nil {
+	before, err := attempts.Before(ctx, r.Client, o.upgrade, attempts.FirstHold(o.upgrade))
+	if err != nil || before == nil {
 		return nil, err
 	}
 	return infrav1.NewHold(infrav1.HoldNotInTurn, "Cluster/"+o.upgrade.Spec.ClusterName,
-		"waiting for the control plane nodes of Cluster "+o.upgrade.Spec.ClusterName+", which are upgraded first"), nil
+		"waiting for its turn in Cluster "+o.upgrade.Spec.ClusterName+": control plane nodes are upgraded first, and then nodes by their names"), nil
 }
 
 const (
-	// mostFetching is how many hosts of a Cluster fetch an image at a time.
-	mostFetching = 10
 	// answerTime is how long a host that was asked is counted as one that fetches before it answers.
-	answerTime = pollHost
+	answerTime = 10 * time.Second
 	// fetchSilence is for how long a host that fetches may report nothing new before others fetch in its place.
 	fetchSilence = 5 * time.Minute
 )
@@ -120,7 +126,7 @@ func (f *fetches) reserve(o *observation, fetching []infrav1.ElementalHostUpgrad
 		count(of.rollout)
 		after = min(after, max(time.Second, answerTime-o.now.Sub(of.at)))
 	}
-	if all >= mostFetching || o.digest() == "" && ofRollout > 0 {
+	if all >= clusterupgrade.MaxFetching || o.digest() == "" && ofRollout > 0 {
 		return after, false
 	}
 	if f.asked == nil {
@@ -132,6 +138,14 @@ func (f *fetches) reserve(o *observation, fetching []infrav1.ElementalHostUpgrad
 	}
 	asked[o.attempt] = ask{rollout: o.upgrade.Spec.RolloutName, at: o.now}
 	return 0, true
+}
+
+// wasAsked reports whether the host of an attempt was asked a moment ago, and may still answer.
+func (f *fetches) wasAsked(o *observation) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	of, was := f.asked[o.clusterKey()][o.attempt]
+	return was && o.now.Sub(of.at) < answerTime
 }
 
 // awaitFetchTurn waits until the host of an attempt may be asked to fetch its image. A host that was asked goes on, and one that is silent takes no place.
@@ -151,7 +165,7 @@ func (r *Reconciler) awaitFetchTurn(ctx context.Context, o *observation) (sequen
 		return sequence.Done(), nil
 	}
 	return await(after, infrav1.NewHold(infrav1.HoldPrefetchBusy, "Cluster/"+o.upgrade.Spec.ClusterName, fmt.Sprintf(
-		"waiting for other hosts of Cluster %s to fetch their image: one until it is resolved, %d at a time after that", o.upgrade.Spec.ClusterName, mostFetching))), nil
+		"waiting for other hosts of Cluster %s to fetch their image: one until it is resolved, %d at a time after that", o.upgrade.Spec.ClusterName, clusterupgrade.MaxFetching))), nil
 }
 
 // awaitFetched waits for a host that fetches. Others fetch in the place of one that has gone silent.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	capipredicates "sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -87,7 +88,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 func attemptChanged() predicate.Funcs {
 	passes := predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
 		return []any{
-			predicates.MetadataOf(attempt), attempt.Spec, attempt.Status.Phase, predicates.PausedCondition(attempt), awaitsOthers(attempt), awaitedTurn(attempt) != "",
+			predicates.MetadataOf(attempt), attempt.Spec, attempt.Status.Phase, predicates.PausedCondition(attempt), awaitsOthers(attempt), attempts.AwaitedTurn(attempt) != "",
 		}
 	})
 	changed := passes.UpdateFunc
@@ -257,10 +258,10 @@ func holdChanged() predicate.Funcs {
 	return predicates.Changed(func(of *infrav1.ElementalRollout) any { return []any{of.Spec.StoppedBy, of.Spec.HeldBy} })
 }
 
-// osChanged passes another OS of a template.
+// osChanged passes another OS of a template, and its pause.
 func osChanged() predicate.Funcs {
 	return predicates.Changed(func(template *infrav1.ElementalMachineTemplate) any {
-		return osversion.Hash(osversion.OfTemplate(template))
+		return []any{osversion.Hash(osversion.OfTemplate(template)), annotations.HasPaused(template)}
 	})
 }
 

@@ -174,6 +174,18 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		Expect(w.onlyRollout().Spec.StoppedBy).To(BeEmpty())
 	})
 
+	It("is not stopped any more by an attempt whose host has reached the OS in another way", func() {
+		w.patch(imageB)
+		w.reconcile()
+		bad := w.attemptOn("cp")
+		w.end(bad, infrav1.UpgradeRolledBack)
+		w.reconcile()
+		Expect(w.onlyRollout().Spec.StoppedBy).To(Equal(bad.Name))
+		w.runs("cp", imageB)
+		w.reconcile()
+		Expect(w.onlyRollout().Spec.StoppedBy).To(BeEmpty())
+	})
+
 	It("is not stopped any more by an attempt whose Machine is deleted", func() {
 		w.patch(imageB)
 		w.reconcile()
@@ -221,6 +233,43 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		w.patch(imageB)
 		w.reconcile()
 		Expect(w.attempts()).To(HaveLen(4), "another rollout of the same image")
+	})
+
+	It("makes no attempt on a host that a superseded one has not left yet", func() {
+		w.patch(imageB)
+		w.reconcile()
+		superseded := w.attempts()
+		host := apiserver.Get(ctx, c, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "host-cp"}})
+		apiserver.Change(ctx, c, host, func() { host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "former"} })
+		w.patch(imageA)
+		for i := range superseded {
+			w.end(&superseded[i], infrav1.UpgradeSuperseded)
+		}
+		w.reconcile()
+		Expect(w.attempts()).To(HaveLen(2))
+	})
+
+	It("makes no attempt for more than an image that the host was brought to before, and that was patched back before its host was touched", func() {
+		os := func(image string) infrav1.OSVersionManagement {
+			return infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + image + `","upgradeRecovery":true}`)}}
+		}
+		patch := func(image string) {
+			apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = os(image) })
+			w.reconcile()
+		}
+		patch(imageB)
+		w.succeed(imageB)
+		w.reconcile()
+		patch(imageC)
+		for _, attempt := range w.attempts() {
+			if attempt.Spec.ImageURI == imageC {
+				w.end(&attempt, infrav1.UpgradeSuperseded)
+			}
+		}
+		made := len(w.attempts())
+		patch(imageB)
+		w.reconcile()
+		Expect(w.attempts()).To(HaveLen(made))
 	})
 
 	It("says what it waits for, and looks again", func() {

@@ -27,7 +27,7 @@ import (
 const idleness = 5 * time.Minute
 
 // lasting are the reasons of attempts' holds that other controllers end within moments, or else a user.
-var lasting = []infrav1.HoldReason{infrav1.HoldClusterUnreachable, infrav1.HoldNodeMissing, infrav1.HoldOwnerUnreadable}
+var lasting = []infrav1.HoldReason{infrav1.HoldClusterUnreachable, infrav1.HoldNodeMissing, infrav1.HoldOwnerUnreadable, infrav1.HoldOwnerRollingOut}
 
 // byOtherNodes are the reasons of attempts' holds that other nodes of the Cluster end.
 var byOtherNodes = []infrav1.HoldReason{infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldNotInTurn, infrav1.HoldNotInStage}

@@ -59,7 +59,7 @@ var _ = Describe("A template", func() {
 		}))
 		Expect(of.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "Cluster"), HaveField("UID", w.cluster.UID))))
 		Expect(of.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
-		Expect(w.events.Events).To(Receive(ContainSubstring(infrav1.EventUpgradeStarted)))
+		Expect(w.events.Events).To(Receive(ContainSubstring(infrav1.EventUpgradesRequested)))
 		Expect(current()).To(Equal(of.Name))
 		Expect(w.elemental("m1").Annotations).To(HaveKeyWithValue(infrav1.RolloutAnnotation, of.Name))
 		Expect(apiserver.Get(ctx, c, w.md).ResourceVersion).To(Equal(version))

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
 )
@@ -82,7 +81,7 @@ func templateOfMachine(_ context.Context, object client.Object) []reconcile.Requ
 	return requestFor(machine.Namespace, owner.MadeFrom(machine))
 }
 
-// templateOfAttempt finds the template whose rollout goes on when an attempt has ended, or waits for a user.
+// templateOfAttempt finds the template that is reconciled when an attempt has ended, or is deleted.
 func templateOfAttempt(_ context.Context, object client.Object) []reconcile.Request {
 	attempt, isAttempt := object.(*infrav1.ElementalHostUpgrade)
 	if !isAttempt || attempt.Spec.Driver == infrav1.DriverClusterAPI {
@@ -93,7 +92,7 @@ func templateOfAttempt(_ context.Context, object client.Object) []reconcile.Requ
 
 func attemptChanged() predicate.Funcs {
 	return afterStart(predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
-		return []any{attempt.PhaseNow(), attempts.WaitsForApproval(attempt), attempt.DeletionTimestamp.IsZero()}
+		return []any{attempt.PhaseNow(), attempt.Spec.Release, attempt.DeletionTimestamp.IsZero()}
 	}))
 }
 

@@ -29,8 +29,6 @@ const (
 	byElementalMachine = "spec.elementalMachineName"
 	// byUnfinished finds the attempts that have not ended by the name of their Cluster.
 	byUnfinished = "elemental.unfinished"
-	// byControlPlane finds the attempts on control plane Machines that have not ended by the name of their Cluster.
-	byControlPlane = "elemental.controlPlane"
 	// byFetching finds the attempts whose hosts fetch their image, see IsFetching, by the name of their Cluster.
 	byFetching = "elemental.fetching"
 	// byUnsettled finds the attempts that are not settled, see IsSettled, by the name of their Cluster.
@@ -55,7 +53,6 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		byElementalMachine: func(u *infrav1.ElementalHostUpgrade) string { return u.Spec.ElementalMachineName },
 		byUnfinished:       clusterOf(func(u *infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() }),
 		byUnsettled:        clusterOf(func(u *infrav1.ElementalHostUpgrade) bool { return !IsSettled(*u) }),
-		byControlPlane:     clusterOf(func(u *infrav1.ElementalHostUpgrade) bool { return IsControlPlane(u) && !u.PhaseNow().IsEnd() }),
 		byFetching:         clusterOf(IsFetching),
 		byRollout: func(u *infrav1.ElementalHostUpgrade) string {
 			return rolloutKey(u.Spec.MachineName, pausing.RolloutOf(u))

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -17,21 +18,39 @@ import (
 // StepPrefetch is the step at which the host of an attempt fetches its image.
 const StepPrefetch = "Prefetch"
 
-// IsControlPlane reports whether an attempt is on a control plane Machine, by its label.
-func IsControlPlane(attempt *infrav1.ElementalHostUpgrade) bool {
-	_, labelled := attempt.Labels[clusterv1.MachineControlPlaneLabel]
-	return labelled
+// Place of a node in the order in which the nodes of a Cluster are upgraded.
+type Place struct {
+	// ControlPlane nodes are first.
+	ControlPlane bool
+	// Node is the name of the Node, or of the host while the Node is not known.
+	Node string
+	// Name of the object, which decides between two without a Node.
+	Name string
 }
 
-// InOrder compares two attempts of a Cluster by the order in which their nodes are upgraded: control planes first, and then by the name of the Node.
-func InOrder(a, b *infrav1.ElementalHostUpgrade) int {
-	if isFirst := IsControlPlane(a); isFirst != IsControlPlane(b) {
-		if isFirst {
+// Compare two places: control planes are first, and then the names of the Nodes count.
+func (p Place) Compare(other Place) int {
+	if p.ControlPlane != other.ControlPlane {
+		if p.ControlPlane {
 			return -1
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(NodeOf(a), NodeOf(b)), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(p.Node, other.Node), cmp.Compare(p.Name, other.Name))
+}
+
+// PlaceOf an attempt.
+func PlaceOf(attempt *infrav1.ElementalHostUpgrade) Place {
+	return Place{ControlPlane: IsControlPlane(attempt), Node: NodeOf(attempt), Name: attempt.Name}
+}
+
+// InOrder compares two attempts of a Cluster by the order in which their nodes are upgraded.
+func InOrder(a, b *infrav1.ElementalHostUpgrade) int { return PlaceOf(a).Compare(PlaceOf(b)) }
+
+// IsControlPlane reports whether an attempt is on a control plane Machine, by its label.
+func IsControlPlane(attempt *infrav1.ElementalHostUpgrade) bool {
+	_, labelled := attempt.Labels[clusterv1.MachineControlPlaneLabel]
+	return labelled
 }
 
 // NodeOf is the name of the Node of an attempt, or of its host while the Node is not known.
@@ -39,31 +58,61 @@ func NodeOf(attempt *infrav1.ElementalHostUpgrade) string {
 	return cmp.Or(attempt.Status.NodeName, attempt.Spec.HostName)
 }
 
-// turnReasons are the holds that end without an act of a user, a host or the time, and that no order of an ElementalClusterUpgrade causes.
+// turnReasons are the holds that end when another attempt releases a slot or a place among the hosts that fetch, or has ended.
 var turnReasons = []infrav1.HoldReason{
-	infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldPrefetchBusy,
+	infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldOutcomePending,
+	infrav1.HoldNotInTurn, infrav1.HoldPrefetchBusy,
 }
 
-// GoesFirst reports whether other nodes of the Cluster wait until an attempt on a control plane Machine has ended: it has not, and nothing holds it but other
-// nodes.
-func GoesFirst(attempt *infrav1.ElementalHostUpgrade) bool {
-	return IsControlPlane(attempt) && !attempt.PhaseNow().IsEnd() && attempt.Status.Phase != infrav1.UpgradeHostLost &&
-		attempt.DeletionTimestamp.IsZero() &&
-		!slices.ContainsFunc(attempt.Status.Holds, func(held infrav1.UpgradeHold) bool { return !slices.Contains(turnReasons, held.Reason) })
+// IsTurn reports whether a hold ends when another attempt releases what this one waits for.
+func IsTurn(reason infrav1.HoldReason) bool { return slices.Contains(turnReasons, reason) }
+
+// AwaitedTurn is the first hold of an attempt, if that is one of its turn; empty otherwise.
+func AwaitedTurn(attempt *infrav1.ElementalHostUpgrade) infrav1.HoldReason {
+	if reason := FirstHold(attempt); IsTurn(reason) {
+		return reason
+	}
+	return ""
 }
 
-// First is an attempt of a Cluster that goes first, see GoesFirst, from the manager's cache; nil if there is none. It must not be changed.
-func First(ctx context.Context, cache client.Reader, cluster client.ObjectKey) (*infrav1.ElementalHostUpgrade, error) {
-	found, err := list(ctx, cache, cluster, client.MatchingFields{byControlPlane: cluster.Name}, client.UnsafeDisableDeepCopy)
-	for i := range found {
-		if GoesFirst(&found[i]) {
-			return &found[i], nil
+// FirstHold is the reason of the first hold of an attempt that has not ended; empty if there is none.
+func FirstHold(attempt *infrav1.ElementalHostUpgrade) infrav1.HoldReason {
+	if attempt.PhaseNow().IsEnd() || len(attempt.Status.Holds) == 0 {
+		return ""
+	}
+	return attempt.Status.Holds[0].Reason
+}
+
+// Precedes reports whether the nodes after that of an attempt wait for it: it has had no slot yet, or has one on a control plane, and nothing but its turn holds
+// it. One whose virtual machines wait for those of another node does not: nodes without any may pass it.
+func Precedes(attempt *infrav1.ElementalHostUpgrade) bool {
+	isAtWork := IsControlPlane(attempt) && conditions.IsTrue(attempt, infrav1.UpgradeAdmittedCondition)
+	return isUnfinished(attempt) && (isAtWork || !HasEntered(attempt, StepCordon)) &&
+		!slices.ContainsFunc(attempt.Status.Holds, func(held infrav1.UpgradeHold) bool {
+			return !IsTurn(held.Reason) || held.Reason == infrav1.HoldEvacuationBusy
+		})
+}
+
+func isUnfinished(attempt *infrav1.ElementalHostUpgrade) bool {
+	return !attempt.PhaseNow().IsEnd() && attempt.Status.Phase != infrav1.UpgradeHostLost && attempt.DeletionTimestamp.IsZero()
+}
+
+// Before is an attempt of a Cluster whose node comes before that of another one, which waits for it; nil if there is none. What holds that one for the same
+// reason as former precedes it, too: what has ended for one may have ended for the other. It must not be changed.
+func Before(ctx context.Context, cache client.Reader, of *infrav1.ElementalHostUpgrade, former infrav1.HoldReason) (*infrav1.ElementalHostUpgrade, error) {
+	cluster := client.ObjectKey{Namespace: of.Namespace, Name: of.Spec.ClusterName}
+	unfinished, err := Unfinished(ctx, cache, cluster)
+	for i := range unfinished {
+		other := &unfinished[i]
+		isHeldAlike := former != "" && !IsTurn(former) && isUnfinished(other) && FirstHold(other) == former
+		if other.Spec.Driver != infrav1.DriverRancherDrain && InOrder(other, of) < 0 && (Precedes(other) || isHeldAlike) {
+			return other, nil
 		}
 	}
 	return nil, err
 }
 
-// IsFetching reports whether the host of an attempt fetches its image. One that is held there has gone silent.
+// IsFetching reports whether the host of an attempt fetches its image. One that is held there has stopped to report.
 func IsFetching(attempt *infrav1.ElementalHostUpgrade) bool {
 	return !attempt.PhaseNow().IsEnd() && attempt.Status.Step == StepPrefetch && len(attempt.Status.Holds) == 0
 }

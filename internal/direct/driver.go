@@ -4,7 +4,6 @@
 package direct
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
@@ -135,14 +135,9 @@ func (d *Driver) passes(of Rollout) map[string]*pass {
 	return passes
 }
 
-// InOrder compares two Machines by the order in which they are upgraded, which is that of their attempts: control planes first, and then by the name of the Node.
-func InOrder(a, b *clusterv1.Machine) int {
-	isFirst := util.IsControlPlaneMachine(a)
-	if isFirst == util.IsControlPlaneMachine(b) {
-		return cmp.Or(cmp.Compare(a.Status.NodeRef.Name, b.Status.NodeRef.Name), cmp.Compare(a.Name, b.Name))
-	}
-	if isFirst {
-		return -1
-	}
-	return 1
+// InOrder compares two Machines by the order in which they are upgraded.
+func InOrder(a, b *clusterv1.Machine) int { return placeOf(a).Compare(placeOf(b)) }
+
+func placeOf(machine *clusterv1.Machine) attempts.Place {
+	return attempts.Place{ControlPlane: util.IsControlPlaneMachine(machine), Node: machine.Status.NodeRef.Name, Name: machine.Name}
 }

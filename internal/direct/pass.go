@@ -34,6 +34,8 @@ type pass struct {
 	cluster  string
 	driver   infrav1.UpgradeDriver
 	machines []Machine
+	// created is how many attempts the pass has made.
+	created int
 }
 
 // run a step, unless the Cluster is paused.
@@ -52,6 +54,7 @@ func (p *pass) run(ctx context.Context) (Result, error) {
 		return Result{}, nil // there is nothing that a host could be upgraded to
 	}
 	result, err := p.step(ctx)
+	p.announce()
 	if left {
 		result.add(Result{After: retry})
 	}
@@ -97,8 +100,8 @@ func (p *pass) step(ctx context.Context) (Result, error) {
 	for _, machine := range progress.paused {
 		result.add(p.waits(machine, isPausedItself))
 	}
-	if failed := progress.failed; len(failed) > 0 {
-		result.add(waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: p.failure(failed[0])}))
+	if len(progress.failed) > 0 {
+		result.add(waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: p.failure(progress.failed[0])}))
 	}
 	if progress.isBusy() {
 		result.add(Result{After: retry})
@@ -117,16 +120,16 @@ func (p *pass) requestAll(ctx context.Context, pending []*Machine) (all Result, 
 	if isCurrent, err := p.isCurrent(ctx); err != nil || !isCurrent {
 		return Result{After: soon}, err
 	}
-	failed := []error{}
+	errs := []error{}
 	for _, machine := range pending {
 		result, err := p.request(ctx, machine)
-		failed = append(failed, err)
+		errs = append(errs, err)
 		if apierrors.IsConflict(err) {
 			break
 		}
 		all.add(result)
 	}
-	return all, errors.Join(failed...)
+	return all, errors.Join(errs...)
 }
 
 // isCurrent reports whether the template, read live, still has the OS: the cache may have that of a moment ago.

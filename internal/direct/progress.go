@@ -24,7 +24,7 @@ type progress struct {
 	// hasUnfinished says that an attempt, whatever for, has not ended, or that a host has not joined yet.
 	hasUnfinished bool
 	// failed are the machines whose attempts have not succeeded.
-	failed []failed
+	failed []failedMachine
 	// done are the machines whose hosts have reached the OS.
 	done []*Machine
 	// unheard are machines whose hosts have not joined, or not reported.
@@ -72,7 +72,7 @@ func (p *pass) lookAtUnfinished(machine *Machine, all []infrav1.ElementalHostUpg
 	case attempt.PhaseNow() != infrav1.UpgradeHostLost:
 		found.hasUnfinished = true
 	case !attempt.Spec.Release:
-		found.failed = append(found.failed, failed{machine, attempt})
+		found.failed = append(found.failed, failedMachine{machine, attempt})
 	}
 	return true
 }
@@ -86,10 +86,10 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 	last := p.lastIn(owner.NotedRollout(machine.Elemental), all)
 	isHeard := host != nil && hoststate.Bootstrapped(host) && hoststate.Reported(host)
 	switch {
-	case p.isMadeWithIt(machine, host), isHeard && p.isDone(machine, last, attempts.Newest(all), host):
+	case p.isMadeWithIt(machine, host), isHeard && p.isDone(machine, last, lastAtWork(all), host):
 		found.done = append(found.done, machine)
 	case hasFailed(last):
-		found.failed = append(found.failed, failed{machine, last})
+		found.failed = append(found.failed, failedMachine{machine, last})
 	case !isHeard:
 		found.hasUnfinished, found.unheard = true, append(found.unheard, machine)
 	default:
@@ -99,7 +99,7 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 }
 
 // failure says which attempt has not succeeded, and what to do.
-func (p *pass) failure(of failed) string {
+func (p *pass) failure(of failedMachine) string {
 	machine, attempt := of.machine, of.attempt
 	const again = "to try again, delete the ElementalHostUpgrade"
 	how, remedy := "ended as "+string(attempt.PhaseNow()), "patch the template to another image or, "+again
@@ -127,6 +127,14 @@ func (p *pass) failure(of failed) string {
 func (p *pass) lastIn(rollout string, all []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
 	return attempts.NewestWhere(all, func(attempt *infrav1.ElementalHostUpgrade) bool {
 		return attempt.Spec.RolloutName == rollout && osversion.Same(attempt.Spec.OSVersionManagement, p.of.OS)
+	})
+}
+
+// lastAtWork is the newest of the attempts on a machine that may have changed what its host runs; nil if there is none. One that was superseded before its host
+// was triggered has not.
+func lastAtWork(all []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
+	return attempts.NewestWhere(all, func(attempt *infrav1.ElementalHostUpgrade) bool {
+		return attempt.PhaseNow() != infrav1.UpgradeSuperseded || attempts.HasEntered(attempt, attempts.StepReboot)
 	})
 }
 

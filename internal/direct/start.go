@@ -27,8 +27,8 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// startAction is what is done in the events of a Machine whose upgrade starts.
-const startAction = "Upgrade"
+// requestAction is what is done in the event of attempts that are created.
+const requestAction = "Upgrade"
 
 // request the upgrade of a machine: its ElementalMachine is given the OS, and the attempt is made. A manager that is killed between the two goes on. What the
 // cache has may be of a moment ago: what changes the ElementalMachine then is a conflict, and what decides on the attempt is read live by its controller.
@@ -47,12 +47,16 @@ func (p *pass) request(ctx context.Context, machine *Machine) (Result, error) {
 	if err := p.specify(ctx, chain.Elemental); err != nil {
 		return Result{}, err
 	}
-	if isReached(chain.Host, p.of.OS) {
-		return Result{After: soon}, nil
+	all, err := attempts.OnElementalMachine(ctx, p.Client, machine.Elemental.Namespace, machine.Elemental.Name)
+	if err != nil {
+		return Result{}, err
+	}
+	if p.isDone(machine, p.lastIn(p.rollout.Name, all), lastAtWork(all), chain.Host) || runsImage(chain.Host, p.of.OS) {
+		return Result{After: retry}, nil // the next pass records that, once a former attempt has left the host
 	}
 	return p.create(ctx, attempts.Upgrade{
 		Chain: chain, Template: p.of.Template.Name, Rollout: p.rollout.Name, Driver: p.driver, Options: p.rollout.Spec.Options,
-	}, machine.Owner)
+	})
 }
 
 // waitsFor says why no attempt is made for a machine: what is done to it, or that its owner wants another OS, so that the attempt would be superseded at once.
@@ -72,16 +76,23 @@ func (p *pass) waitsFor(ctx context.Context, of *Machine) (string, error) {
 		want.TemplateName, p.of.Template.Name), nil
 }
 
+// announce the attempts that the pass has created.
+func (p *pass) announce() {
+	if p.created > 0 {
+		p.Recorder.Eventf(p.of.Template, p.rollout, corev1.EventTypeNormal, infrav1.EventUpgradesRequested, requestAction,
+			"Created ElementalHostUpgrades for %d Machines of Cluster %s", p.created, p.cluster)
+	}
+}
+
 // create the attempt. A former one of the name makes room first.
-func (p *pass) create(ctx context.Context, upgrade attempts.Upgrade, of string) (Result, error) {
+func (p *pass) create(ctx context.Context, upgrade attempts.Upgrade) (Result, error) {
 	switch err := p.Client.Create(ctx, attempts.New(upgrade)); {
 	case apierrors.IsAlreadyExists(err):
 		return Result{After: soon}, p.makeRoom(ctx, upgrade.Elemental, upgrade.Name())
 	case err != nil:
 		return Result{}, fmt.Errorf("creating ElementalHostUpgrade %s: %w", upgrade.Name(), err)
 	}
-	p.Recorder.Eventf(p.of.Template, upgrade.Machine, corev1.EventTypeNormal, infrav1.EventUpgradeStarted, startAction,
-		"Requested the upgrade of ElementalHost %s of %s", upgrade.Host.Name, of)
+	p.created++
 	return Result{After: retry}, nil
 }
 
@@ -138,7 +149,12 @@ func (p *pass) makeRoom(ctx context.Context, machine *infrav1.ElementalMachine, 
 // isReached reports whether a host is known to run an OS, and nothing else is asked of it: no attempt is needed then. Of an OS that is more
 // than its image only an attempt that succeeded tells.
 func isReached(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) bool {
-	return host.Spec.Upgrade == nil && osversion.IsImageOnly(wanted) && hoststate.Runs(host, wanted) == hoststate.MatchSame
+	return host.Spec.Upgrade == nil && runsImage(host, wanted)
+}
+
+// runsImage reports whether a host runs an OS that is nothing but an image.
+func runsImage(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) bool {
+	return osversion.IsImageOnly(wanted) && hoststate.Runs(host, wanted) == hoststate.MatchSame
 }
 
 // patch writes with the resourceVersion that was read: another replica, or Cluster API, may write at the same moment.

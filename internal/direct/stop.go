@@ -12,22 +12,23 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
-// failed is a machine with an attempt that has not succeeded.
-type failed struct {
+// failedMachine is a machine with an attempt that has not succeeded.
+type failedMachine struct {
 	machine *Machine
 	attempt *infrav1.ElementalHostUpgrade
 }
 
 // recordStop records in the rollout which of its attempts has stopped it. An attempt that does not end well records that itself, before its slot is free: what
 // the cache has not seen yet removes no stop.
-func (p *pass) recordStop(ctx context.Context, found []failed) error {
+func (p *pass) recordStop(ctx context.Context, found []failedMachine) error {
 	if p.rollout == nil {
 		return nil
 	}
 	stoppedBy := p.rollout.Spec.StoppedBy
-	if slices.ContainsFunc(found, func(f failed) bool { return f.attempt.Name == stoppedBy }) {
+	if slices.ContainsFunc(found, func(f failedMachine) bool { return f.attempt.Name == stoppedBy }) {
 		return nil
 	}
 	if len(found) > 0 {
@@ -48,7 +49,8 @@ func (p *pass) recordStop(ctx context.Context, found []failed) error {
 	return nil
 }
 
-// stops reports whether an attempt, read live, still stops the rollout: it is about to end, or has not ended well, on a machine of the rollout.
+// stops reports whether an attempt, read live, still stops the rollout: it is about to end, or has not ended well, on a machine of the rollout. One whose lost
+// host reports again stops it until it has ended.
 func (p *pass) stops(ctx context.Context, name string) (bool, error) {
 	if name == "" {
 		return false, nil
@@ -60,6 +62,9 @@ func (p *pass) stops(ctx context.Context, name string) (bool, error) {
 	phase := attempt.PhaseNow()
 	hasEndedWell := phase == infrav1.UpgradeSucceeded || phase == infrav1.UpgradeSuperseded
 	isReleased := phase == infrav1.UpgradeHostLost && attempt.Spec.Release
-	isOurs := slices.ContainsFunc(p.machines, func(machine Machine) bool { return machine.Elemental.Name == attempt.Spec.ElementalMachineName })
+	isOurs := slices.ContainsFunc(p.machines, func(machine Machine) bool {
+		isThere := phase.IsEnd() && owner.NotedRollout(machine.Elemental) != p.rollout.Name // its host has reached the OS in another way
+		return machine.Elemental.Name == attempt.Spec.ElementalMachineName && !isThere
+	})
 	return !hasEndedWell && !isReleased && isOurs, nil
 }

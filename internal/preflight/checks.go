@@ -4,6 +4,8 @@
 package preflight
 
 import (
+	"slices"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -85,6 +87,11 @@ func Run(s *Snapshot, subject *Subject, waivers Waivers, waived func(infrav1.Pre
 		}
 	}
 	return results
+}
+
+// IsOfHost reports whether a check looks at nothing but the host, its Machine and its attempts: what other nodes do does not change what it finds.
+func IsOfHost(check string) bool {
+	return slices.Contains([]string{"Paused", "Approved", quarantineCheck, "OtherAttempt", "FreeSpace"}, check)
 }
 
 func always(*Snapshot, *Subject) bool { return true }
