@@ -20,7 +20,7 @@ import (
 func (w *world) addOther(ctx context.Context, name string) *agent {
 	GinkgoHelper()
 	w.addWorker(ctx, w.namespace+"-"+name)
-	w.addUpgrade(ctx, "upgrade-"+name, w.namespace+"-"+name, infrav1.NodeUpgradeOption{})
+	w.addUpgrade(ctx, "upgrade-"+name, w.namespace+"-"+name, infrav1.NodeUpgradeOption{AllowQuorumLoss: true})
 	return newAgent(w, w.namespace+"-"+name)
 }
 
@@ -92,7 +92,6 @@ var _ = Describe("The turn of an attempt", func() {
 		change(ctx, w, w.namespace+"-z", &clusterv1.Machine{}, func(machine *clusterv1.Machine) { machine.Labels[clusterv1.MachineControlPlaneLabel] = "" })
 		change(ctx, w, "upgrade-z", &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) {
 			u.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
-			u.Spec.Options.AllowQuorumLoss = true
 		})
 		w.drive(ctx, nil)
 		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldNotInTurn))
@@ -122,17 +121,16 @@ var _ = Describe("The turn of an attempt", func() {
 	It("to be upgraded comes first for the node with the former name, where what held both has ended", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		other := w.addOther(ctx, "b")
-		stop := func(by string) {
-			change(ctx, w, rolloutName, &infrav1.ElementalRollout{}, func(of *infrav1.ElementalRollout) { of.Spec.StoppedBy = by })
-		}
-		stop("another")
+		w.owners.closed = "the namespace has opted out"
 		both := map[string]*agent{w.upgrade: w.agent, "upgrade-b": other}
 		w.playAll(ctx, both)
 		for name := range both {
-			Expect(holdsOf(ctx, w, name)).To(beHeldBy(infrav1.HoldRolloutStopped))
+			Expect(holdsOf(ctx, w, name)).To(beHeldBy(infrav1.HoldNamespaceNotOptedIn))
 		}
-		stop("")
-		w.playAll(ctx, map[string]*agent{"upgrade-b": other})
+		w.owners.closed = ""
+		_, err := w.reconcileNamed(ctx, "upgrade-b")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(holdsOf(ctx, w, "upgrade-b")).To(beHeldBy(infrav1.HoldNotInTurn))
 		Expect(w.slots(ctx)).To(BeEmpty())
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))

@@ -131,17 +131,17 @@ var _ = Describe("An attempt that has ended is history after a move:", func() {
 	}
 })
 
-// second adds another node with an attempt, and returns how far that has come each time it is looked at.
+// second adds another node, which comes first by its name, with an attempt, and returns how far that has come each time it is looked at.
 func (w *world) second(ctx context.Context) func() string {
 	GinkgoHelper()
-	w.addWorker(ctx, w.namespace+"-b")
-	w.addUpgrade(ctx, "upgrade-b", w.namespace+"-b", infrav1.NodeUpgradeOption{})
-	agent := newAgent(w, w.namespace+"-b")
+	w.addWorker(ctx, w.namespace+"-0")
+	w.addUpgrade(ctx, "upgrade-0", w.namespace+"-0", infrav1.NodeUpgradeOption{})
+	agent := newAgent(w, w.namespace+"-0")
 	return func() string {
-		_, err := w.reconcileNamed(ctx, "upgrade-b")
+		_, err := w.reconcileNamed(ctx, "upgrade-0")
 		Expect(err).NotTo(HaveOccurred())
 		agent.tick(ctx)
-		status := get(ctx, w, "upgrade-b", &infrav1.ElementalHostUpgrade{}).Status
+		status := get(ctx, w, "upgrade-0", &infrav1.ElementalHostUpgrade{}).Status
 		return status.Position() + ": " + status.Message
 	}
 }

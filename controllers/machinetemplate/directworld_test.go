@@ -5,8 +5,8 @@ package machinetemplate_test
 
 import (
 	"context"
-	"slices"
 	"errors"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"

@@ -44,5 +44,5 @@ func expectHeldInNeighbour(ctx context.Context, bad image.Image) {
 		found, err := neighbour.Upgrade(ctx, name)
 		return found.Status.Phase, err
 	}, whole).WithContext(ctx).Should(Equal(infrav1.ClusterUpgradeFailed), "it was tried there, too")
-	Expect(audit.Offered(suite.Audit(theLab.Management), bad.URI())).To(HaveLen(2), "once in each Cluster")
+	Expect(audit.TriggeredFor(suite.Audit(theLab.Management), bad.URI())).To(HaveLen(2), "once in each Cluster")
 }

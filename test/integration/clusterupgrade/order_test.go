@@ -57,7 +57,7 @@ var _ = Describe("An ElementalClusterUpgrade", func() {
 		Expect(apply(ctx, "good", good, canaryOfB)).To(Succeed())
 		Eventually(phase, whole).WithContext(ctx).WithArguments("good").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 		Expect(phase(ctx, "bad")).To(Equal(infrav1.ClusterUpgradeSuperseded))
-		Expect(audit.Offered(suite.Audit(theLab.Management), bad.URI())).To(HaveLen(2), "the bad image was offered to one host of each Cluster only")
+		Expect(audit.TriggeredFor(suite.Audit(theLab.Management), bad.URI())).To(HaveLen(2), "one host of each Cluster was triggered for the bad image")
 	})
 
 	It("stops before the next node while it is paused, and holds the rest when it is cancelled, until another one takes them", func(ctx SpecContext) {

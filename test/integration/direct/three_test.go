@@ -4,8 +4,11 @@
 package direct_test
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -13,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
@@ -29,7 +33,7 @@ var _ = Describe("Three Machines of a K3s control plane, and one of nobody", Ord
 	)
 	var (
 		controlPlanes = []string{"cp-1", "cp-2", "cp-3"}
-		all           = []string{"cp-1", "cp-2", "cp-3", alone}
+		all           []string // in the order of their upgrades
 		cluster       *scenario.Cluster
 		before        []scenario.Identity
 	)
@@ -38,6 +42,7 @@ var _ = Describe("Three Machines of a K3s control plane, and one of nobody", Ord
 		var err error
 		before, err = cluster.Identities(ctx)
 		Expect(err).NotTo(HaveOccurred())
+		all = append(byNode(ctx, cluster, controlPlanes), alone)
 	})
 	AfterEach(func(ctx SpecContext) {
 		Expect(cluster.Identities(ctx)).To(Equal(before))
@@ -88,10 +93,10 @@ var _ = Describe("Three Machines of a K3s control plane, and one of nobody", Ord
 	})
 
 	It("go on without one whose node is paused, which is upgraded when it is approved", func(ctx SpecContext) {
-		const held = "cp-2"
+		held := all[1]
 		Expect(cluster.PatchUpgradeOption(ctx, `{"strategy":{"mode":"manual","pauseNodes":["`+nodeOf(ctx, cluster, held)+`"]}}`)).To(Succeed())
 		wanted := rollOut(ctx, image.OS{})
-		succeeded := endsOf([]string{"cp-1", "cp-3", alone}, infrav1.UpgradeSucceeded)
+		succeeded := endsOf([]string{all[0], all[2], alone}, infrav1.UpgradeSucceeded)
 		Eventually(ends, 2*specs.Patience).WithContext(ctx).WithArguments(cluster, wanted).Should(ConsistOf(append(succeeded, end{held, infrav1.UpgradeProgressing})))
 		attempt, err := cluster.AwaitMessage(ctx, wanted, "Approve", "paused")
 		Expect(err).NotTo(HaveOccurred())
@@ -120,17 +125,37 @@ func endsOf(machines []string, phase infrav1.UpgradePhase) []end {
 	return all
 }
 
-// ends of the attempts for an image, in the order in which they were started. Those of the cluster's pool, which an ElementalClusterUpgrade upgrades as
-// well, do not count.
+// ends of the attempts for an image, in the order in which their nodes were cordoned, and then of the others in the order of their nodes. Those of the cluster's
+// pool, which an ElementalClusterUpgrade upgrades as well, do not count.
 func ends(ctx context.Context, cluster *scenario.Cluster, of image.Image) ([]end, error) {
-	attempts, err := cluster.Attempts(ctx)
+	all, err := cluster.Attempts(ctx)
+	all = slices.DeleteFunc(all, func(u infrav1.ElementalHostUpgrade) bool {
+		return u.Spec.ImageURI != of.URI() || strings.HasPrefix(u.Spec.MachineName, scenario.Deployment+"-")
+	})
+	slices.SortFunc(all, func(a, b infrav1.ElementalHostUpgrade) int {
+		return cmp.Or(cordonedAt(&a).Compare(cordonedAt(&b)), attempts.InOrder(&a, &b))
+	})
 	found := []end{}
-	for i := range attempts {
-		if spec := attempts[i].Spec; spec.ImageURI == of.URI() && !strings.HasPrefix(spec.MachineName, scenario.Deployment+"-") {
-			found = append(found, end{spec.MachineName, attempts[i].Status.Phase})
-		}
+	for i := range all {
+		found = append(found, end{all[i].Spec.MachineName, all[i].Status.Phase})
 	}
 	return found, err
+}
+
+// cordonedAt is when the node of an attempt was cordoned; far in the future if it was not.
+func cordonedAt(attempt *infrav1.ElementalHostUpgrade) time.Time {
+	for _, step := range attempt.Status.Steps {
+		if step.Name == attempts.StepCordon {
+			return step.StartedAt.Time
+		}
+	}
+	return attempt.CreationTimestamp.Add(specs.Patience * 100)
+}
+
+// byNode sorts Machines by the names of their Nodes.
+func byNode(ctx context.Context, cluster *scenario.Cluster, machines []string) []string {
+	GinkgoHelper()
+	return slices.SortedFunc(slices.Values(machines), func(a, b string) int { return cmp.Compare(nodeOf(ctx, cluster, a), nodeOf(ctx, cluster, b)) })
 }
 
 // nodeOf a Machine.

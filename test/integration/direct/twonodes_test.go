@@ -29,7 +29,7 @@ func waitsForConsent(ctx context.Context, cluster *scenario.Cluster, wanted imag
 	Expect(attempt.Status.Message).To(ContainSubstring("Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster " + cluster.Options.Name))
 	Consistently(func(ctx context.Context) (scenario.Marks, error) {
 		marks, err := cluster.Marks(ctx, of)
-		marks.Slots = 0 // others may have them
+		marks.Slots, marks.Asked = 0, false // others may have them, and its host may fetch the image
 		return marks, err
 	}, calm).WithContext(ctx).Should(Equal(scenario.Clean))
 }
@@ -114,7 +114,8 @@ var _ = Describe("A K3s control plane of two, and no other Node", Ordered, func(
 	AfterEach(func(ctx SpecContext) { Expect(cluster.Identities(ctx)).To(Equal(before)) })
 
 	It("is not touched without consent, goes on with it, and stops between the two when it is withdrawn", func(ctx SpecContext) {
-		first, second := identityOf(ctx, cluster, "cp-1"), identityOf(ctx, cluster, "cp-2")
+		planes := byNode(ctx, cluster, []string{"cp-1", "cp-2"})
+		first, second := identityOf(ctx, cluster, planes[0]), identityOf(ctx, cluster, planes[1])
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
 		waitsForConsent(ctx, cluster, wanted, first)
@@ -140,7 +141,7 @@ var _ = Describe("A K3s control plane of two, and no other Node", Ordered, func(
 	})
 
 	It("stops at a bad image on the first, and continues with the next good one", func(ctx SpecContext) {
-		second := identityOf(ctx, cluster, "cp-2")
+		second := identityOf(ctx, cluster, byNode(ctx, cluster, []string{"cp-1", "cp-2"})[1])
 		triggered := countTriggers()
 		fallBackAndFix(ctx, cluster, template, func() {
 			Expect(countTriggers()[second.Node]).To(Equal(triggered[second.Node]), "the other is not touched")

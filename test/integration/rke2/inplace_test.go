@@ -13,6 +13,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/double/source"
@@ -55,12 +56,13 @@ var _ = Describe("An RKE2ControlPlane of three", Ordered, func() {
 		attempt, err := cluster.AwaitEnd(ctx, bad, infrav1.UpgradeRolledBack)
 		Expect(err).NotTo(HaveOccurred())
 		Consistently(cluster.Attempts, calm).WithContext(ctx).ShouldNot(ContainElement(
-			And(HaveField("Spec.ImageURI", bad.URI()), HaveField("Spec.HostName", Not(Equal(attempt.Spec.HostName))))), "no other host is touched")
+			And(HaveField("Spec.ImageURI", bad.URI()), HaveField("Spec.HostName", Not(Equal(attempt.Spec.HostName))),
+				HaveField("Status.Steps", ContainElement(HaveField("Name", attempts.StepCordon))))), "no other node is cordoned")
 
 		good := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, good)).To(Succeed())
 		Expect(cluster.AwaitControlPlaneImage(ctx, good)).To(Succeed())
-		Expect(audit.Offered(suite.Audit(theLab.Management), bad.URI())).To(Equal([]string{attempt.Spec.HostName}), "the bad image was offered to one host only")
+		Expect(audit.TriggeredFor(suite.Audit(theLab.Management), bad.URI())).To(Equal([]string{attempt.Spec.HostName}), "one host only was triggered for the bad image")
 		expectOneByOne(cluster, began)
 	})
 

@@ -223,14 +223,16 @@ var _ = Describe("Triggered", func() {
 	})
 })
 
-var _ = Describe("Offered", func() {
-	It("lists each host that was asked to run an attempt with the image, once", func() {
-		host := func(second int, name, image string) string {
+var _ = Describe("TriggeredFor", func() {
+	It("lists each host that was triggered for an attempt with the image, once, and none that has only fetched it", func() {
+		host := func(second int, name, image, label string) string {
 			return line(second, "patch", "elementalhosts", name, 200, fmt.Sprintf(
-				`{"kind":"ElementalHost","metadata":{"name":%q},"spec":{"upgrade":{"attempt":"x","osVersionManagement":{"osVersion":{"imageUri":%q}}}}}`, name, image))
+				`{"kind":"ElementalHost","metadata":{"name":%q,"labels":{%q:%q}},"spec":{"upgrade":{"attempt":"x","osVersionManagement":{"osVersion":{"imageUri":%q}}}}}`,
+				name, "elementalhost.infrastructure.cluster.x-k8s.io/in-place-upgrade", label, image))
 		}
-		Expect(audit.Offered(log(
-			host(1, "b", "oci://r/os:bad"), host(2, "a", "oci://r/os:good"), host(3, "b", "oci://r/os:bad"), host(4, "a", "oci://r/os:bad"),
+		Expect(audit.TriggeredFor(log(
+			host(1, "b", "oci://r/os:bad", "pending"), host(2, "a", "oci://r/os:good", "pending"), host(3, "b", "oci://r/os:bad", "rolled-back"),
+			host(4, "a", "oci://r/os:bad", "pending"), host(5, "c", "oci://r/os:bad", ""),
 		), "oci://r/os:bad")).To(Equal([]string{"a", "b"}))
 	})
 })

@@ -39,12 +39,12 @@ func writtenHost(event auditv1.Event) *infrav1.ElementalHost {
 	return host
 }
 
-// Offered lists the ElementalHosts that were ever asked to run an attempt with the image, sorted.
-func Offered(events []auditv1.Event, imageURI string) []string {
+// TriggeredFor lists the ElementalHosts that were ever triggered for an attempt with the image, sorted. Others may have fetched it.
+func TriggeredFor(events []auditv1.Event, imageURI string) []string {
 	hosts := []string{}
 	for i := range events {
 		host := writtenHost(events[i])
-		if host == nil || host.Spec.Upgrade == nil {
+		if host == nil || host.Spec.Upgrade == nil || host.Labels[infrav1.InPlaceUpgradeLabel] != infrav1.InPlaceUpgradePending {
 			continue
 		}
 		version, err := osversion.Decode(host.Spec.Upgrade.OSVersionManagement)

@@ -153,15 +153,15 @@ func (s *story) awaitImage(ctx context.Context, os image.Image) error {
 	return s.cluster.AwaitImage(ctx, os)
 }
 
-// checkOnlyOneTried counts, in the audit log, the hosts that were asked to run the bad image.
+// checkOnlyOneTried counts, in the audit log, the hosts that were triggered for the bad image.
 func (s *story) checkOnlyOneTried(bad image.Image) error {
 	events, err := audit.Read(s.cluster.Lab.Management.AuditLog())
 	if err != nil {
 		return err
 	}
-	hosts := audit.Offered(events, bad.URI())
-	s.say("\nthe bad image was offered to: %s", strings.Join(hosts, ", "))
-	s.expect(len(hosts) == 1, "the bad image was offered to %d hosts", len(hosts))
+	hosts := audit.TriggeredFor(events, bad.URI())
+	s.say("\nhosts that were triggered for the bad image: %s", strings.Join(hosts, ", "))
+	s.expect(len(hosts) == 1, "%d hosts were triggered for the bad image", len(hosts))
 	return nil
 }
 
