@@ -86,7 +86,7 @@ func statusLine(nodes []node) metav1.Condition {
 		what, urgent := n.news()
 		switch {
 		case what == "":
-		case n.attempt != nil && attempts.AwaitedTurn(n.attempt) != "":
+		case n.attempt != nil && isBehindOthers(n.attempt):
 			later = append(later, n.name+" "+what)
 		default:
 			said = append(said, n.name+" "+what)
@@ -152,6 +152,11 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 		what, urgent = "paused while "+what, held
 	}
 	return fmt.Sprintf("%s (%d/%d)", what, attempt.Status.StepIndex, attempt.Status.StepCount), urgent
+}
+
+// isBehindOthers reports whether an attempt waits for other nodes.
+func isBehindOthers(attempt *infrav1.ElementalHostUpgrade) bool {
+	return attempts.AwaitedTurn(attempt) != "" || isHeldBy(attempt, infrav1.HoldRolloutStopped)
 }
 
 // heldBy names what a user has to end; empty where there is nothing. What others end needs no attention, and a pause is named by itself.

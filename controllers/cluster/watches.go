@@ -96,7 +96,7 @@ func inLine(object client.Object) any {
 			what = of.Status.Message
 		}
 		return []any{of.PhaseNow(), of.Status.Step, what, preflight.BlockedBy(of.Status.Preflight), heldBy(of),
-			isHeldBy(of, infrav1.HoldHostNotReporting), isHeldBy(of, infrav1.HoldStepOverdue), conditions.IsTrue(of, clusterv1.PausedCondition)}
+			isHeldBy(of, infrav1.HoldHostNotReporting), isHeldBy(of, infrav1.HoldStepOverdue), isBehindOthers(of), conditions.IsTrue(of, clusterv1.PausedCondition)}
 	case *infrav1.ElementalMachineTemplate:
 		return []any{of.Spec, of.Annotations[infrav1.ResolvedOSVersionAnnotation]}
 	default:

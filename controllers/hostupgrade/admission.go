@@ -40,6 +40,8 @@ type admission struct {
 	unreadable *hold
 	// unwanted is the hold of an attempt that is not known to be wanted any more.
 	unwanted *hold
+	// yields is the hold by nodes that come first, and may be held no more either.
+	yields *hold
 }
 
 // admissionHolds decide, each on the snapshot alone. The order is that in which they are reported.
@@ -58,6 +60,7 @@ var admissionHolds = []func(*admission) []*hold{
 	func(a *admission) []*hold { return blockers(a.checks) },
 	one(func(a *admission) *hold { return a.gate }),
 	one(func(a *admission) *hold { return a.unwanted }),
+	one(func(a *admission) *hold { return a.yields }),
 }
 
 func one(decide func(*admission) *hold) func(*admission) []*hold {
@@ -90,6 +93,10 @@ func (a *admission) lookAgain(holds []*hold) time.Duration {
 	case infrav1.HoldRolloutStopped:
 		if a.stopped() != nil {
 			return pollTurn
+		}
+	case infrav1.HoldNotInTurn:
+		if a.yields != nil {
+			return pollCluster
 		}
 	}
 	return pollSlots
@@ -256,7 +263,7 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 // takeSlot reads what the holds are decided on past all caches, and writes the slot where there are none. The checks look at the whole workload cluster,
 // which is expensive: they come late, and the owner is read again after them.
 func (r *Reconciler) takeSlot(ctx context.Context, a *admission) (sequence.Result, error) {
-	for _, read := range []func(context.Context, *admission) error{r.readOwner, r.readSlots, r.readRollout, r.readOrder, r.readChecks, r.readGates, r.readOwner, r.readWanted} {
+	for _, read := range []func(context.Context, *admission) error{r.readOwner, r.readSlots, r.readRollout, r.readOrder, r.readChecks, r.readGates, r.readYield, r.readOwner, r.readWanted} {
 		if err := read(ctx, a); err != nil {
 			return sequence.Result{}, err
 		}

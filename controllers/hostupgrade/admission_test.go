@@ -69,6 +69,7 @@ func obstacles() []func(*admission) infrav1.HoldReason {
 		},
 		by(infrav1.HoldGateClosed, func(a *admission, h *hold) { a.gate = h }),
 		by(infrav1.HoldDesiredOSUnknown, func(a *admission, h *hold) { a.unwanted = h }),
+		by(infrav1.HoldNotInTurn, func(a *admission, h *hold) { a.yields = h }),
 	}
 }
 

@@ -151,6 +151,7 @@ func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence
 	}
 	switch {
 	case o.hostReport().Attempt != "":
+		r.fetches.answered(o)
 		return sequence.Done(), nil
 	case r.fetches.wasAsked(o):
 		return sequence.Wait(answerTime, "%s", o.hostSilent("").Message), nil

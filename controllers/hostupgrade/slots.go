@@ -316,10 +316,14 @@ func madeWay() predicate.Funcs {
 // leavesRoom reports whether an update of an attempt may let others go. One that took a slot wakes the next as well: more than one may be free.
 func leavesRoom(before, after *infrav1.ElementalHostUpgrade) bool {
 	was := attempts.AwaitedTurn(before)
-	return was != "" && attempts.AwaitedTurn(after) != was ||
-		attempts.IsFetching(before) && !attempts.IsFetching(after) ||
-		attempts.Precedes(before) && !attempts.Precedes(after) ||
-		!attempts.HasEntered(before, stepReboot) && attempts.HasEntered(after, stepReboot) ||
-		!isEnded(before.Status.Phase) && isEnded(after.Status.Phase) && attempts.HasEntered(after, stepCordon) ||
-		hasNotArrived(before) && !hasNotArrived(after)
+	isHeldOtherwise := was != "" && attempts.AwaitedTurn(after) != was
+	hasEnded := !isEnded(before.Status.Phase) && isEnded(after.Status.Phase) && attempts.HasEntered(after, stepCordon)
+	hasRebooted := !attempts.HasEntered(before, stepReboot) && attempts.HasEntered(after, stepReboot)
+	return isHeldOtherwise || hasEnded || hasRebooted || isNoMore(hasNotArrived, before, after) ||
+		isNoMore(attempts.IsFetching, before, after) || isNoMore(attempts.Precedes, before, after)
+}
+
+// isNoMore reports whether what was so of an attempt is not any more.
+func isNoMore(so func(*infrav1.ElementalHostUpgrade) bool, before, after *infrav1.ElementalHostUpgrade) bool {
+	return so(before) && !so(after)
 }

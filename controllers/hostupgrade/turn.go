@@ -65,15 +65,40 @@ func (r *Reconciler) readRollout(ctx context.Context, a *admission) error {
 // notInTurn keeps a node from its slot while one that comes before it may take that. Rancher has an order of its own. The order is no matter of safety, so that
 // the cache decides.
 func (r *Reconciler) notInTurn(ctx context.Context, o *observation) (*hold, error) {
+	return r.after(ctx, o, attempts.Precedes)
+}
+
+// after is the hold of a node that comes after a chosen one.
+func (r *Reconciler) after(ctx context.Context, o *observation, isChosen func(*infrav1.ElementalHostUpgrade) bool) (*hold, error) {
 	if o.drain != nil {
 		return nil, nil
 	}
-	before, err := attempts.Before(ctx, r.Client, o.upgrade, attempts.FirstHold(o.upgrade))
+	before, err := attempts.Before(ctx, r.Client, o.upgrade, isChosen)
 	if err != nil || before == nil {
 		return nil, err
 	}
 	return infrav1.NewHold(infrav1.HoldNotInTurn, "Cluster/"+o.upgrade.Spec.ClusterName,
 		"waiting for its turn in Cluster "+o.upgrade.Spec.ClusterName+": control plane nodes are upgraded first, and then nodes by their names"), nil
+}
+
+// yieldTime is how long a node that nothing holds any more waits for those before it which were held by the same: they look again within that time.
+const yieldTime = 2 * pollCluster
+
+// readYield looks for such nodes. The stored hold of this one is what held it before or, since it waits for them, that it does.
+func (r *Reconciler) readYield(ctx context.Context, a *admission) (err error) {
+	former := attempts.FirstHold(a.upgrade)
+	if former == nil {
+		return nil
+	}
+	waits := former.Reason == infrav1.HoldNotInTurn && a.now.Sub(former.Since.Time) < yieldTime
+	if !waits && attempts.IsTurn(former.Reason) {
+		return nil
+	}
+	a.yields, err = r.after(ctx, a.observation, func(other *infrav1.ElementalHostUpgrade) bool {
+		held := attempts.FirstHold(other)
+		return held != nil && other.Status.Phase != infrav1.UpgradeHostLost && !attempts.HasEntered(other, stepCordon) && (waits || held.Reason == former.Reason)
+	})
+	return err
 }
 
 const (
@@ -100,44 +125,46 @@ type ask struct {
 func (f *fetches) reserve(o *observation, fetching []infrav1.ElementalHostUpgrade) (after time.Duration, reserved bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	cluster := o.clusterKey()
-	asked := f.asked[cluster]
-	for id, of := range asked {
-		isFetching := slices.ContainsFunc(fetching, func(u infrav1.ElementalHostUpgrade) bool { return attemptOf(&u) == id })
-		if isFetching || o.now.Sub(of.at) >= answerTime {
-			delete(asked, id)
-		}
-	}
-	delete(asked, o.attempt)
-	after = pollTurn
-	all, ofRollout := 0, 0
-	count := func(rollout string) {
-		all++
-		if rollout == o.upgrade.Spec.RolloutName {
-			ofRollout++
-		}
-	}
-	for i := range fetching {
-		if attemptOf(&fetching[i]) != o.attempt {
-			count(fetching[i].Spec.RolloutName)
-		}
-	}
-	for _, of := range asked {
-		count(of.rollout)
-		after = min(after, max(time.Second, answerTime-o.now.Sub(of.at)))
-	}
-	if all >= clusterupgrade.MaxFetching || o.digest() == "" && ofRollout > 0 {
-		return after, false
-	}
 	if f.asked == nil {
 		f.asked = map[client.ObjectKey]map[string]ask{}
 	}
-	if asked == nil {
-		asked = map[string]ask{}
-		f.asked[cluster] = asked
+	asked := f.unanswered(o, fetching)
+	f.asked[o.clusterKey()] = asked
+	rollouts, after := []string{}, pollTurn
+	for i := range fetching {
+		if attemptOf(&fetching[i]) != o.attempt {
+			rollouts = append(rollouts, fetching[i].Spec.RolloutName)
+		}
+	}
+	for _, of := range asked {
+		rollouts = append(rollouts, of.rollout)
+		after = min(after, max(time.Second, answerTime-o.now.Sub(of.at)))
+	}
+	isResolving := o.digest() == "" && slices.Contains(rollouts, o.upgrade.Spec.RolloutName)
+	if isResolving || len(rollouts) >= clusterupgrade.MaxFetching {
+		return after, false
 	}
 	asked[o.attempt] = ask{rollout: o.upgrade.Spec.RolloutName, at: o.now}
 	return 0, true
+}
+
+// unanswered are the hosts of the Cluster, but for that of an attempt, that were asked a moment ago and are not known to fetch.
+func (f *fetches) unanswered(o *observation, fetching []infrav1.ElementalHostUpgrade) map[string]ask {
+	left := map[string]ask{}
+	for id, of := range f.asked[o.clusterKey()] {
+		isFetching := slices.ContainsFunc(fetching, func(u infrav1.ElementalHostUpgrade) bool { return attemptOf(&u) == id })
+		if id != o.attempt && !isFetching && o.now.Sub(of.at) < answerTime {
+			left[id] = of
+		}
+	}
+	return left
+}
+
+// answered releases the place of a host that has answered: from then on the step of its attempt shows whether it fetches.
+func (f *fetches) answered(o *observation) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.asked[o.clusterKey()], o.attempt)
 }
 
 // wasAsked reports whether the host of an attempt was asked a moment ago, and may still answer.
@@ -148,7 +175,7 @@ func (f *fetches) wasAsked(o *observation) bool {
 	return was && o.now.Sub(of.at) < answerTime
 }
 
-// awaitFetchTurn waits until the host of an attempt may be asked to fetch its image. A host that was asked goes on, and one that is silent takes no place.
+// awaitFetchTurn waits until the host of an attempt may be asked to fetch its image. A host that was asked continues.
 func (r *Reconciler) awaitFetchTurn(ctx context.Context, o *observation) (sequence.Result, error) {
 	if o.asked() {
 		return sequence.Done(), nil
@@ -168,7 +195,7 @@ func (r *Reconciler) awaitFetchTurn(ctx context.Context, o *observation) (sequen
 		"waiting for other hosts of Cluster %s to fetch their image: one until it is resolved, %d at a time after that", o.upgrade.Spec.ClusterName, clusterupgrade.MaxFetching))), nil
 }
 
-// awaitFetched waits for a host that fetches. Others fetch in the place of one that has gone silent.
+// awaitFetched waits for a host that fetches. Others fetch in the place of one that has stopped to report.
 func (o *observation) awaitFetched(image string) sequence.Result {
 	if seen := o.host.Status.Agent.LastSeen; seen.IsZero() || o.now.Sub(seen.Time) < fetchSilence {
 		return sequence.Wait(pollHost, "ElementalHost %s is fetching %s", o.host.Name, image)

@@ -68,6 +68,20 @@ var _ = Describe("The hosts that fetch an image at a time", func() {
 		Expect(reserves(f, typical(ofRollout("b", "r", "")))).To(BeTrue(), "it has fetched the image, and the next one is not held by what was asked of it")
 	})
 
+	It("release their place when they have answered", func() {
+		f := &fetches{}
+		for i := range 10 {
+			Expect(reserves(f, typical(ofRollout(fmt.Sprintf("asked-%d", i), "r", "sha256:1")))).To(BeTrue())
+		}
+		late := typical(ofRollout("late", "r", "sha256:1"))
+		Expect(reserves(f, late)).To(BeFalse())
+		first := typical(ofRollout("asked-0", "r", "sha256:1"))
+		Expect(f.wasAsked(first)).To(BeTrue())
+		f.answered(first)
+		Expect(f.wasAsked(first)).To(BeFalse())
+		Expect(reserves(f, late)).To(BeTrue())
+	})
+
 	It("lose their turn where they do not answer", func() {
 		f := &fetches{}
 		Expect(reserves(f, typical(ofRollout("silent", "r", "")))).To(BeTrue())

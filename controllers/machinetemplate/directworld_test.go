@@ -133,15 +133,6 @@ func (w *world) setStatus(attempt *infrav1.ElementalHostUpgrade, change func()) 
 	Expect(c.Status().Patch(ctx, attempt, client.MergeFrom(before))).To(Succeed())
 }
 
-// machineSays that a condition of a Machine is False.
-func (w *world) machineSays(name, conditionType string) {
-	GinkgoHelper()
-	machine := apiserver.Get(ctx, c, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
-	before := machine.DeepCopy()
-	condition.False(machine, conditionType, "NotUpToDate", "")
-	Expect(c.Status().Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
-}
-
 // optOut takes the namespace's consent to upgrades in place back.
 func (w *world) optOut() {
 	GinkgoHelper()

@@ -69,18 +69,18 @@ func IsTurn(reason infrav1.HoldReason) bool { return slices.Contains(turnReasons
 
 // AwaitedTurn is the first hold of an attempt, if that is one of its turn; empty otherwise.
 func AwaitedTurn(attempt *infrav1.ElementalHostUpgrade) infrav1.HoldReason {
-	if reason := FirstHold(attempt); IsTurn(reason) {
-		return reason
+	if held := FirstHold(attempt); held != nil && IsTurn(held.Reason) {
+		return held.Reason
 	}
 	return ""
 }
 
-// FirstHold is the reason of the first hold of an attempt that has not ended; empty if there is none.
-func FirstHold(attempt *infrav1.ElementalHostUpgrade) infrav1.HoldReason {
+// FirstHold of an attempt that has not ended; nil if there is none.
+func FirstHold(attempt *infrav1.ElementalHostUpgrade) *infrav1.UpgradeHold {
 	if attempt.PhaseNow().IsEnd() || len(attempt.Status.Holds) == 0 {
-		return ""
+		return nil
 	}
-	return attempt.Status.Holds[0].Reason
+	return &attempt.Status.Holds[0]
 }
 
 // Precedes reports whether the nodes after that of an attempt wait for it: it has had no slot yet, or has one on a control plane, and nothing but its turn holds
@@ -97,15 +97,13 @@ func isUnfinished(attempt *infrav1.ElementalHostUpgrade) bool {
 	return !attempt.PhaseNow().IsEnd() && attempt.Status.Phase != infrav1.UpgradeHostLost && attempt.DeletionTimestamp.IsZero()
 }
 
-// Before is an attempt of a Cluster whose node comes before that of another one, which waits for it; nil if there is none. What holds that one for the same
-// reason as former precedes it, too: what has ended for one may have ended for the other. It must not be changed.
-func Before(ctx context.Context, cache client.Reader, of *infrav1.ElementalHostUpgrade, former infrav1.HoldReason) (*infrav1.ElementalHostUpgrade, error) {
-	cluster := client.ObjectKey{Namespace: of.Namespace, Name: of.Spec.ClusterName}
-	unfinished, err := Unfinished(ctx, cache, cluster)
+// Before is the attempt of a Cluster that comes before that of another node, and is chosen; nil if there is none. It must not be changed.
+func Before(
+	ctx context.Context, cache client.Reader, of *infrav1.ElementalHostUpgrade, isChosen func(*infrav1.ElementalHostUpgrade) bool,
+) (*infrav1.ElementalHostUpgrade, error) {
+	unfinished, err := Unfinished(ctx, cache, client.ObjectKey{Namespace: of.Namespace, Name: of.Spec.ClusterName})
 	for i := range unfinished {
-		other := &unfinished[i]
-		isHeldAlike := former != "" && !IsTurn(former) && isUnfinished(other) && FirstHold(other) == former
-		if other.Spec.Driver != infrav1.DriverRancherDrain && InOrder(other, of) < 0 && (Precedes(other) || isHeldAlike) {
+		if other := &unfinished[i]; other.Spec.Driver != infrav1.DriverRancherDrain && InOrder(other, of) < 0 && isChosen(other) {
 			return other, nil
 		}
 	}
