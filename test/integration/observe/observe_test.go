@@ -200,7 +200,7 @@ var _ = Describe("An operator", Ordered, func() {
 // blocked there, is doing, and returns its name.
 func showsNode(ctx context.Context, done int, wanted image.Image, doing string) string {
 	GinkgoHelper()
-	shown := regexp.MustCompile(fmt.Sprintf(`^NodesUpgrading: %d of 2 nodes on %s, (\S+) %s$`, done, short(wanted), regexp.QuoteMeta(doing)))
+	shown := regexp.MustCompile(fmt.Sprintf(`^NodesUpgrading: %d of 2 nodes on %s, (\S+) %s(, \S+ .*)?$`, done, short(wanted), regexp.QuoteMeta(doing)))
 	said := ""
 	Eventually(func() (string, error) {
 		var err error
