@@ -70,7 +70,7 @@ var _ = Describe("Three Machines of a K3s control plane, and one of nobody", Ord
 		triggered := countTriggers()
 		Consistently(ends, calm).WithContext(ctx).WithArguments(cluster, bad).Should(Equal(stopped))
 		Expect(countTriggers()).To(Equal(triggered), "no other host is triggered")
-		_, err := cluster.AwaitMessage(ctx, bad, "Admit", "has not succeeded: see its message")
+		_, err := cluster.AwaitMessage(ctx, bad, "Preflight", "is quarantined because it failed")
 		Expect(err).NotTo(HaveOccurred())
 
 		good := rollOut(ctx, image.OS{})
