@@ -65,7 +65,9 @@ func (r *Reconciler) readRollout(ctx context.Context, a *admission) error {
 // notInTurn keeps a node from its slot while one that comes before it may take that. Rancher has an order of its own. The order is no matter of safety, so that
 // the cache decides.
 func (r *Reconciler) notInTurn(ctx context.Context, o *observation) (*hold, error) {
-	return r.after(ctx, o, func(other *infrav1.ElementalHostUpgrade) bool { return attempts.Precedes(other) || isBlockedForNow(other, o.now) })
+	return r.after(ctx, o, func(other *infrav1.ElementalHostUpgrade) bool {
+		return attempts.Precedes(other) || isBlockedForNow(other, o.now)
+	})
 }
 
 // passingTime is how long what a check finds may take to pass by itself, as a Node that is not Ready for a moment.
