@@ -55,7 +55,7 @@ func seesWhatIsStuck(ctx context.Context) image.Image {
 	Eventually(blocked(ctx)).Should(MatchRegexp(`^Node demo-node-[12]: waiting for the elemental-agent of ElementalHost demo-node-[12] to answer`))
 	attempt := &infrav1.ElementalHostUpgrade{}
 	Eventually(func() ([]infrav1.ElementalHostUpgrade, error) { return cluster.Attempts(ctx) }).Should(ContainElement(
-		And(HaveField("Spec.ImageURI", next.URI()), HaveField("Status.Phase", infrav1.UpgradeProgressing)), attempt))
+		And(HaveField("Spec.ImageURI", next.URI()), HaveField("Spec.HostName", names[0]), HaveField("Status.Phase", infrav1.UpgradeProgressing)), attempt))
 	Eventually(hostNamed(ctx, attempt.Spec.HostName)).Should(And(
 		haveCondition(infrav1.AgentNotRespondingCondition, "True/"+infrav1.RequestNotAnsweredReason), haveCondition("Ready", "False/NotReady")))
 	for _, name := range names {
