@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
@@ -58,6 +59,17 @@ func holdsOf(ctx context.Context, w *world, name string) []infrav1.UpgradeHold {
 	return get(ctx, w, name, &infrav1.ElementalHostUpgrade{}).Status.Holds
 }
 
+// unstopped is a cache that has not heard what stops a rollout.
+type unstopped struct{ client.Client }
+
+func (u unstopped) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	err := u.Client.Get(ctx, key, object, options...)
+	if of, isRollout := object.(*infrav1.ElementalRollout); isRollout {
+		of.Spec.StoppedBy = ""
+	}
+	return err
+}
+
 var _ = Describe("The turn of an attempt", func() {
 	It("to fetch comes when the first host of the rollout has resolved the image", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
@@ -86,6 +98,20 @@ var _ = Describe("The turn of an attempt", func() {
 		Expect(holdsIn(ctx, w)).To(beHeldBy(infrav1.HoldHostNotReporting))
 		w.playAll(ctx, map[string]*agent{"upgrade-b": other})
 		Expect(w.rolloutNow(ctx).ImageDigest).To(Equal(newDigest))
+	})
+
+	It("to fetch does not come after a host of the rollout has failed to, also where the cache has not heard of that", func(ctx SpecContext) {
+		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
+		other := w.addOther(ctx, "b")
+		w.patched(ctx)
+		w.agent.failsAt = infrav1.HostUpgradeFetched
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeFailed))
+		Expect(w.rolloutNow(ctx).StoppedBy).To(Equal(w.upgrade))
+		w.reconciler.Client = unstopped{w.reconciler.Client}
+		w.playAll(ctx, map[string]*agent{"upgrade-b": other})
+		Expect(holdsOf(ctx, w, "upgrade-b")).To(beHeldBy(infrav1.HoldRolloutStopped))
+		Expect(get(ctx, w, w.namespace+"-b", &infrav1.ElementalHost{}).Spec.Upgrade).To(BeNil())
 	})
 
 	It("to be upgraded comes after the control plane nodes, unless they wait for a user", func(ctx SpecContext) {

@@ -151,7 +151,6 @@ func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence
 	}
 	switch {
 	case o.hostReport().Attempt != "":
-		r.fetches.answered(o)
 		return sequence.Done(), nil
 	case r.fetches.wasAsked(o):
 		return sequence.Wait(answerTime, "%s", o.hostSilent("").Message), nil
@@ -245,6 +244,7 @@ func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Res
 	if report.Phase != infrav1.HostUpgradeFetched {
 		return o.awaitFetched(o.upgrade.Spec.ImageURI), nil
 	}
+	r.fetches.release(o)
 	if err := r.pin(ctx, o, report.Digest); err != nil {
 		return sequence.Result{}, err
 	}

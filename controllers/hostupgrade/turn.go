@@ -171,8 +171,8 @@ func (f *fetches) unanswered(o *observation, fetching []infrav1.ElementalHostUpg
 	return left
 }
 
-// answered releases the place of a host that has answered: from then on the step of its attempt shows whether it fetches.
-func (f *fetches) answered(o *observation) {
+// release the place of a host that has fetched its image, or that is not asked. While it fetches, the step of its attempt shows that moments later only.
+func (f *fetches) release(o *observation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.asked[o.clusterKey()], o.attempt)
@@ -200,10 +200,20 @@ func (r *Reconciler) awaitFetchTurn(ctx context.Context, o *observation) (sequen
 	}
 	after, reserved := r.fetches.reserve(o, fetching)
 	if reserved {
-		return sequence.Done(), nil
+		return r.unlessStopped(ctx, o)
 	}
 	return await(after, infrav1.NewHold(infrav1.HoldPrefetchBusy, "Cluster/"+o.upgrade.Spec.ClusterName, fmt.Sprintf(
 		"waiting for other hosts of Cluster %s to fetch their image: one until it is resolved, %d at a time after that", o.upgrade.Spec.ClusterName, clusterupgrade.MaxFetching))), nil
+}
+
+// unlessStopped reads past the cache whether the rollout was stopped: an attempt whose host could not fetch the image records that before its place is free.
+func (r *Reconciler) unlessStopped(ctx context.Context, o *observation) (sequence.Result, error) {
+	err := r.rolloutOf(ctx, o, r.APIReader)
+	held := o.stopped()
+	if err != nil || held != nil {
+		r.fetches.release(o)
+	}
+	return await(pollTurn, held), err
 }
 
 // awaitFetched waits for a host that fetches. Others fetch in the place of one that has stopped to report.

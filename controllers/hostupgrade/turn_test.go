@@ -68,7 +68,7 @@ var _ = Describe("The hosts that fetch an image at a time", func() {
 		Expect(reserves(f, typical(ofRollout("b", "r", "")))).To(BeTrue(), "it has fetched the image, and the next one is not held by what was asked of it")
 	})
 
-	It("release their place when they have answered", func() {
+	It("release their place when they have fetched it", func() {
 		f := &fetches{}
 		for i := range 10 {
 			Expect(reserves(f, typical(ofRollout(fmt.Sprintf("asked-%d", i), "r", "sha256:1")))).To(BeTrue())
@@ -77,7 +77,7 @@ var _ = Describe("The hosts that fetch an image at a time", func() {
 		Expect(reserves(f, late)).To(BeFalse())
 		first := typical(ofRollout("asked-0", "r", "sha256:1"))
 		Expect(f.wasAsked(first)).To(BeTrue())
-		f.answered(first)
+		f.release(first)
 		Expect(f.wasAsked(first)).To(BeFalse())
 		Expect(reserves(f, late)).To(BeTrue())
 	})
