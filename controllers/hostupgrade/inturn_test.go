@@ -19,14 +19,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
-// addOther makes another worker with an attempt, and its agent.
-func (w *world) addOther(ctx context.Context, name string) *agent {
-	GinkgoHelper()
-	w.addWorker(ctx, w.namespace+"-"+name)
-	w.addUpgrade(ctx, "upgrade-"+name, w.namespace+"-"+name, infrav1.NodeUpgradeOption{AllowQuorumLoss: true})
-	return newAgent(w, w.namespace+"-"+name)
-}
-
 // patched has the world's attempt be that of a patched template.
 func (w *world) patched(ctx context.Context) {
 	GinkgoHelper()
@@ -73,7 +65,7 @@ func (u unstopped) Get(ctx context.Context, key client.ObjectKey, object client.
 var _ = Describe("The turn of an attempt", func() {
 	It("to fetch comes when the first host of the rollout has resolved the image", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		other := w.addOther(ctx, "b")
+		other := w.addOther(ctx, "b", infrav1.NodeUpgradeOption{AllowQuorumLoss: true})
 		w.agent.stopAt = infrav1.HostUpgradeFetching
 		w.drive(ctx, nil)
 		w.playAll(ctx, map[string]*agent{"upgrade-b": other})
@@ -87,7 +79,7 @@ var _ = Describe("The turn of an attempt", func() {
 
 	It("to fetch is lost by a host that goes silent before it has", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		other := w.addOther(ctx, "b")
+		other := w.addOther(ctx, "b", infrav1.NodeUpgradeOption{AllowQuorumLoss: true})
 		w.agent.stopAt = infrav1.HostUpgradeFetching
 		w.drive(ctx, nil)
 		host := get(ctx, w, w.host, &infrav1.ElementalHost{})
@@ -102,7 +94,7 @@ var _ = Describe("The turn of an attempt", func() {
 
 	It("to fetch does not come after a host of the rollout has failed to, also where the cache has not heard of that", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		other := w.addOther(ctx, "b")
+		other := w.addOther(ctx, "b", infrav1.NodeUpgradeOption{AllowQuorumLoss: true})
 		w.patched(ctx)
 		w.agent.failsAt = infrav1.HostUpgradeFetched
 		w.drive(ctx, nil)
@@ -116,7 +108,7 @@ var _ = Describe("The turn of an attempt", func() {
 
 	It("to be upgraded comes after the control plane nodes, unless they wait for a user", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		w.addOther(ctx, "z")
+		w.addOther(ctx, "z", infrav1.NodeUpgradeOption{AllowQuorumLoss: true})
 		change(ctx, w, w.namespace+"-z", &clusterv1.Machine{}, func(machine *clusterv1.Machine) { machine.Labels[clusterv1.MachineControlPlaneLabel] = "" })
 		change(ctx, w, "upgrade-z", &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) {
 			u.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
@@ -135,7 +127,7 @@ var _ = Describe("The turn of an attempt", func() {
 
 	It("to be upgraded comes after the nodes with former names, as long as nothing else holds them", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		other := w.addOther(ctx, "b")
+		other := w.addOther(ctx, "b", infrav1.NodeUpgradeOption{AllowQuorumLoss: true})
 		w.playAll(ctx, map[string]*agent{"upgrade-b": other})
 		Expect(holdsOf(ctx, w, "upgrade-b")).To(beHeldBy(infrav1.HoldNotInTurn))
 		w.drive(ctx, nil)
@@ -146,7 +138,7 @@ var _ = Describe("The turn of an attempt", func() {
 
 	It("to be upgraded comes first for the node with the former name, where what held both has ended", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		other := w.addOther(ctx, "b")
+		other := w.addOther(ctx, "b", infrav1.NodeUpgradeOption{AllowQuorumLoss: true})
 		w.owners.closed = "the namespace has opted out"
 		both := map[string]*agent{w.upgrade: w.agent, "upgrade-b": other}
 		w.playAll(ctx, both)
@@ -170,7 +162,7 @@ var _ = Describe("The turn of an attempt", func() {
 
 	It("to be upgraded comes for a node although one before it is held still", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		other := w.addOther(ctx, "b")
+		other := w.addOther(ctx, "b", infrav1.NodeUpgradeOption{AllowQuorumLoss: true})
 		w.owners.closed = "the namespace has opted out"
 		both := map[string]*agent{w.upgrade: w.agent, "upgrade-b": other}
 		w.playAll(ctx, both)

@@ -134,9 +134,7 @@ var _ = Describe("An attempt that has ended is history after a move:", func() {
 // second adds another node, which comes first by its name, with an attempt, and returns how far that has come each time it is looked at.
 func (w *world) second(ctx context.Context) func() string {
 	GinkgoHelper()
-	w.addWorker(ctx, w.namespace+"-0")
-	w.addUpgrade(ctx, "upgrade-0", w.namespace+"-0", infrav1.NodeUpgradeOption{})
-	agent := newAgent(w, w.namespace+"-0")
+	agent := w.addOther(ctx, "0", infrav1.NodeUpgradeOption{})
 	return func() string {
 		_, err := w.reconcileNamed(ctx, "upgrade-0")
 		Expect(err).NotTo(HaveOccurred())

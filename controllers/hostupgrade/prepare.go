@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -277,11 +278,7 @@ func (r *Reconciler) pinRollout(ctx context.Context, o *observation, digest stri
 	}
 	before := o.rollout.DeepCopy()
 	o.rollout.Spec.ImageDigest = digest
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, o.rollout, patch); err != nil {
-		return fmt.Errorf("pinning ElementalRollout %s to its digest: %w", o.rollout.Name, err)
-	}
-	return nil
+	return rollout.Patch(ctx, r.Client, before, o.rollout, "pinning the digest of")
 }
 
 // approve waits while the node is paused. A paused node is still schedulable and holds no slot. The node may have

@@ -68,9 +68,7 @@ func queueUp(ctx context.Context, w *world, others ...string) {
 	w.drive(ctx, nil)
 	Expect(w.status(ctx).Position()).To(Equal("Admit (4/14)"))
 	for _, name := range others {
-		w.addWorker(ctx, w.namespace+"-"+name)
-		w.addUpgrade(ctx, "upgrade-"+name, w.namespace+"-"+name, infrav1.NodeUpgradeOption{})
-		agent := newAgent(w, w.namespace+"-"+name)
+		agent := w.addOther(ctx, name, infrav1.NodeUpgradeOption{})
 		Eventually(func() string {
 			_, err := w.reconcileNamed(ctx, "upgrade-"+name)
 			Expect(err).NotTo(HaveOccurred())

@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 )
 
@@ -50,11 +51,7 @@ func (r *Reconciler) stopRollout(ctx context.Context, o *observation) (sequence.
 	}
 	before := o.rollout.DeepCopy()
 	o.rollout.Spec.StoppedBy = o.upgrade.Name
-	err := r.Client.Patch(ctx, o.rollout, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if err := client.IgnoreNotFound(err); err != nil {
-		return sequence.Result{}, fmt.Errorf("stopping ElementalRollout %s: %w", o.rollout.Name, err)
-	}
-	return sequence.Done(), nil
+	return sequence.Done(), client.IgnoreNotFound(rollout.Patch(ctx, r.Client, before, o.rollout, "stopping"))
 }
 
 // readRollout reads the rollout past the cache: what stops or holds it may be of a moment ago.
@@ -119,8 +116,8 @@ const (
 	fetchSilence = 5 * time.Minute
 )
 
-// fetches are the hosts that were asked to fetch an image and have not answered, by their Cluster and attempt, with when they were asked. It bounds how many are
-// asked at a time. A manager that has just started knows of none, and asks a few more.
+// fetches are the hosts that were asked a moment ago to fetch an image, by their Cluster and attempt, with when they were asked. It bounds how many are asked at a
+// time. A manager that has just started knows of none, and asks a few more.
 type fetches struct {
 	mu    sync.Mutex
 	asked map[client.ObjectKey]map[string]ask
@@ -139,7 +136,7 @@ func (f *fetches) reserve(o *observation, fetching []infrav1.ElementalHostUpgrad
 	if f.asked == nil {
 		f.asked = map[client.ObjectKey]map[string]ask{}
 	}
-	asked := f.unanswered(o, fetching)
+	asked := f.others(o, fetching)
 	f.asked[o.clusterKey()] = asked
 	rollouts, after := []string{}, pollTurn
 	for i := range fetching {
@@ -159,8 +156,8 @@ func (f *fetches) reserve(o *observation, fetching []infrav1.ElementalHostUpgrad
 	return 0, true
 }
 
-// unanswered are the hosts of the Cluster, but for that of an attempt, that were asked a moment ago and are not known to fetch.
-func (f *fetches) unanswered(o *observation, fetching []infrav1.ElementalHostUpgrade) map[string]ask {
+// others are the hosts of the Cluster, but for that of an attempt, that were asked a moment ago and are not known to fetch.
+func (f *fetches) others(o *observation, fetching []infrav1.ElementalHostUpgrade) map[string]ask {
 	left := map[string]ask{}
 	for id, of := range f.asked[o.clusterKey()] {
 		isFetching := slices.ContainsFunc(fetching, func(u infrav1.ElementalHostUpgrade) bool { return attemptOf(&u) == id })

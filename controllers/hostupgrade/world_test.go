@@ -210,6 +210,14 @@ func (w *world) addUpgrade(ctx context.Context, name, host string, options infra
 	}})).To(Succeed())
 }
 
+// addOther makes another worker with an attempt, and its agent.
+func (w *world) addOther(ctx context.Context, name string, options infrav1.NodeUpgradeOption) *agent {
+	GinkgoHelper()
+	w.addWorker(ctx, w.namespace+"-"+name)
+	w.addUpgrade(ctx, "upgrade-"+name, w.namespace+"-"+name, options)
+	return newAgent(w, w.namespace+"-"+name)
+}
+
 // reconcile runs the controller once on the world's attempt.
 func (w *world) reconcile(ctx context.Context) (ctrl.Result, error) {
 	return w.reconcileNamed(ctx, w.upgrade)

@@ -99,7 +99,7 @@ func (r *Reconciler) settle(ctx context.Context, seen *observation, of *infrav1.
 	}
 	before := of.DeepCopy()
 	if owner.SetCluster(of, cluster) {
-		return r.patchRollout(ctx, before, of, "giving its Cluster back to")
+		return rollout.Patch(ctx, r.Client, before, of, "giving its Cluster back to")
 	}
 	if last := rollout.Last(seen.rollouts, of.Spec.ClusterName); last.UID != of.UID {
 		return r.drop(ctx, of)
@@ -111,7 +111,7 @@ func (r *Reconciler) settle(ctx context.Context, seen *observation, of *infrav1.
 		return err
 	}
 	of.Spec.Completed, of.Spec.HeldBy, of.Spec.StoppedBy = true, "", ""
-	return r.patchRollout(ctx, before, of, "completing")
+	return rollout.Patch(ctx, r.Client, before, of, "completing")
 }
 
 // clusterOf a rollout; nil where nothing may be done about the rollout: the Cluster is paused, and moved perhaps, or is not there, and the rollout is deleted
@@ -141,14 +141,6 @@ func (o *observation) isCompleted(of *infrav1.ElementalRollout) bool {
 func (r *Reconciler) hasUnfinished(ctx context.Context, of *infrav1.ElementalRollout) (bool, error) {
 	unfinished, err := attempts.Unfinished(ctx, r.Client, client.ObjectKey{Namespace: of.Namespace, Name: of.Spec.ClusterName})
 	return slices.ContainsFunc(unfinished, func(attempt infrav1.ElementalHostUpgrade) bool { return attempt.Spec.RolloutName == of.Name }), err
-}
-
-// patchRollout writes with the resourceVersion that was read.
-func (r *Reconciler) patchRollout(ctx context.Context, before, of *infrav1.ElementalRollout, doing string) error {
-	if err := r.Client.Patch(ctx, of, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("%s ElementalRollout %s: %w", doing, of.Name, err)
-	}
-	return nil
 }
 
 // drop a former rollout, unless an attempt of it has not ended. The Cluster is read live: a move that has just begun must find the rollout.

@@ -76,6 +76,9 @@ type Machine struct {
 	Owner string
 	// Driver is Direct or RancherDrain.
 	Driver infrav1.UpgradeDriver
+
+	// attempts on it, ended ones too, as the pass has found them.
+	attempts []infrav1.ElementalHostUpgrade
 }
 
 func (m *Machine) isControlPlane() bool { return util.IsControlPlaneMachine(m.Machine) }

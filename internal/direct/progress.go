@@ -46,6 +46,7 @@ func (p *pass) look(ctx context.Context) (progress, error) {
 		if err != nil {
 			return found, err
 		}
+		machine.attempts = all
 		switch {
 		case p.lookAtUnfinished(machine, all, &found):
 			continue

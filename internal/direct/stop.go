@@ -5,14 +5,12 @@ package direct
 
 import (
 	"context"
-	"fmt"
 	"slices"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // failedMachine is a machine with an attempt that has not succeeded.
@@ -27,26 +25,28 @@ func (p *pass) recordStop(ctx context.Context, found []failedMachine) error {
 	if p.rollout == nil {
 		return nil
 	}
-	stoppedBy := p.rollout.Spec.StoppedBy
-	if slices.ContainsFunc(found, func(f failedMachine) bool { return f.attempt.Name == stoppedBy }) {
-		return nil
-	}
-	if len(found) > 0 {
-		stoppedBy = found[0].attempt.Name
-	} else if stops, err := p.stops(ctx, stoppedBy); err != nil || stops {
+	stoppedBy, err := p.stopOf(ctx, found)
+	if err != nil || stoppedBy == p.rollout.Spec.StoppedBy {
 		return err
-	} else {
-		stoppedBy = ""
-	}
-	if stoppedBy == p.rollout.Spec.StoppedBy {
-		return nil
 	}
 	before := p.rollout.DeepCopy()
 	p.rollout.Spec.StoppedBy = stoppedBy
-	if err := p.Client.Patch(ctx, p.rollout, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("recording in ElementalRollout %s what stops it: %w", p.rollout.Name, err)
+	return rollout.Patch(ctx, p.Client, before, p.rollout, "recording what stops")
+}
+
+// stopOf is the name of the attempt that stops the rollout: the recorded one as long as it does, and then the first that has not succeeded. Empty if there is none.
+func (p *pass) stopOf(ctx context.Context, found []failedMachine) (string, error) {
+	recorded := p.rollout.Spec.StoppedBy
+	switch {
+	case slices.ContainsFunc(found, func(f failedMachine) bool { return f.attempt.Name == recorded }):
+		return recorded, nil
+	case len(found) > 0:
+		return found[0].attempt.Name, nil
 	}
-	return nil
+	if stops, err := p.stops(ctx, recorded); err != nil || stops {
+		return recorded, err
+	}
+	return "", nil
 }
 
 // stops reports whether an attempt, read live, still stops the rollout: it is about to end, or has not ended well, on a machine of the rollout. One whose lost

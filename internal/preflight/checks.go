@@ -21,16 +21,18 @@ type Check struct {
 	// Holds says that what blocks also holds an attempt that has taken its slot, because it would be wrong to reboot this
 	// very node for. What else goes wrong in the cluster from then on does not: a node that is drained would wait for it.
 	Holds bool
+	// OfHost says that it looks at nothing but the host, its Machine and its attempts: what other nodes do does not change what it finds.
+	OfHost bool
 }
 
 // Checks in the order in which they are reported, with those of residents of workload clusters. The quarantine comes first:
 // a bad image is not even offered to another host.
 func Checks(residents ...workload.Resident) []Check {
 	all := []Check{
-		{Name: "Paused", Run: checkPaused, Holds: true},
-		{Name: "Approved", Run: checkApproved, Final: always, Holds: true},
-		{Name: quarantineCheck, Run: checkQuarantine, Final: isOwnQuarantine, Holds: true},
-		{Name: "OtherAttempt", Run: checkOtherAttempt, Holds: true},
+		{Name: "Paused", Run: checkPaused, Holds: true, OfHost: true},
+		{Name: "Approved", Run: checkApproved, Final: always, Holds: true, OfHost: true},
+		{Name: quarantineCheck, Run: checkQuarantine, Final: isOwnQuarantine, Holds: true, OfHost: true},
+		{Name: "OtherAttempt", Run: checkOtherAttempt, Holds: true, OfHost: true},
 		{Name: "OtherUpgrades", Run: checkOtherUpgrades, Holds: true},
 		{Name: "NodeReady", Run: checkNodeReady},
 		{Name: "NodeHealth", Run: checkNodeHealth},
@@ -40,7 +42,7 @@ func Checks(residents ...workload.Resident) []Check {
 		{Name: "Machines", Run: checkMachines},
 		{Name: "ControlPlaneQuorum", Run: checkQuorum, Holds: true},
 		{Name: "KubeletVersion", Run: checkKubeletVersion},
-		{Name: "FreeSpace", Run: checkFreeSpace, Final: always, Holds: true},
+		{Name: "FreeSpace", Run: checkFreeSpace, Final: always, Holds: true, OfHost: true},
 		{Name: "Certificates", Run: checkCertificates},
 	}
 	for _, resident := range residents {
@@ -89,9 +91,9 @@ func Run(s *Snapshot, subject *Subject, waivers Waivers, waived func(infrav1.Pre
 	return results
 }
 
-// IsOfHost reports whether a check looks at nothing but the host, its Machine and its attempts: what other nodes do does not change what it finds.
-func IsOfHost(check string) bool {
-	return slices.Contains([]string{"Paused", "Approved", quarantineCheck, "OtherAttempt", "FreeSpace"}, check)
+// IsOfHost reports whether a check of a name is OfHost.
+func IsOfHost(name string) bool {
+	return slices.ContainsFunc(Checks(), func(check Check) bool { return check.Name == name && check.OfHost })
 }
 
 func always(*Snapshot, *Subject) bool { return true }

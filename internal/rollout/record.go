@@ -107,3 +107,11 @@ func New(
 	}
 	return made
 }
+
+// Patch writes what has changed of a rollout with the resourceVersion that was read: several controllers write it. Doing is for the error.
+func Patch(ctx context.Context, c client.Client, before, of *infrav1.ElementalRollout, doing string) error {
+	if err := c.Patch(ctx, of, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("%s ElementalRollout %s: %w", doing, of.Name, err)
+	}
+	return nil
+}
