@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
@@ -74,19 +75,18 @@ func nodeNames(ctx context.Context) []string {
 	return names
 }
 
-// underway is the unfinished attempt; nil if there is none.
+// underway is the attempt that has the slot; nil if none has it.
 func underway(ctx context.Context) (*infrav1.ElementalHostUpgrade, error) {
 	attempts, err := cluster.Attempts(ctx)
 	for i := range attempts {
-		switch attempts[i].Status.Phase {
-		case infrav1.UpgradePending, infrav1.UpgradeProgressing:
+		if conditions.IsTrue(&attempts[i], infrav1.UpgradeAdmittedCondition) {
 			return &attempts[i], err
 		}
 	}
 	return nil, err
 }
 
-// says is the message of the unfinished attempt.
+// says is the position and the message of the attempt that has the slot.
 func says(ctx context.Context) (string, error) {
 	attempt, err := underway(ctx)
 	if err != nil || attempt == nil {
