@@ -4,11 +4,13 @@
 package clusterupgrade_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
@@ -32,6 +34,12 @@ var _ = Describe("A window of an ElementalClusterUpgrade", func() {
 
 	It("that closes in the middle lets the node in work be finished, and holds the next one until it opens again", func(ctx SpecContext) {
 		wanted := suite.Push(ctx, cluster, image.OS{})
+		By("holding the last pool, so that nodes are left when it closes")
+		pause := func(ctx context.Context, mark string) error {
+			_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "annotate", "elementalmachinetemplate", cluster.TemplateOf(poolB), clusterv1.PausedAnnotation+mark)
+			return err
+		}
+		Expect(pause(ctx, "=")).To(Succeed())
 		Expect(apply(ctx, "closes", wanted, "")).To(Succeed())
 		Eventually(begun).WithContext(ctx).WithArguments(wanted).Should(Not(BeEmpty()))
 
@@ -48,6 +56,7 @@ var _ = Describe("A window of an ElementalClusterUpgrade", func() {
 		Consistently(begun, calm).WithContext(ctx).WithArguments(wanted).Should(Equal(inTime), "no other one begins")
 
 		By("opening it again")
+		Expect(pause(ctx, "-")).To(Succeed())
 		Expect(patch(ctx, "closes", `{"windows":[{"schedule":"0 * * * *","durationSeconds":7200}]}`)).To(Succeed())
 		Eventually(phase, whole).WithContext(ctx).WithArguments("closes").Should(Equal(infrav1.ClusterUpgradeSucceeded))
 		awaitAll(ctx, wanted)
