@@ -62,7 +62,7 @@ const (
 	EventPreflightWaived = "PreflightWaived"
 	// EventDigestQuarantined (ElementalCluster): a host rolled back from an image, which is not offered to other hosts any more.
 	EventDigestQuarantined = "DigestQuarantined"
-	// EventUnknownPauseNodes (ElementalCluster, ElementalMachineTemplate): strategy.pauseNodes contains a name that is not a node.
+	// EventUnknownPauseNodes (ElementalCluster): strategy.pauseNodes contains a name that is not a node.
 	EventUnknownPauseNodes = "UnknownPauseNodes"
 	// EventQuarantineLifted (ElementalCluster): a host succeeded with an image that was quarantined.
 	EventQuarantineLifted = "QuarantineLifted"

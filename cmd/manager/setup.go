@@ -30,7 +30,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine/predrain"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/nodepause"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/rancherdrain"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/registration"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
@@ -150,7 +149,7 @@ func addControllers(
 	}
 	kube, connector := mgr.GetClient(), ahead.Workload
 	for _, add := range []reconciler{
-		&cluster.Reconciler{Client: kube, Kubeconfigs: kubeconfigs, WatchFilterValue: o.watchFilter},
+		&cluster.Reconciler{Client: kube, Kubeconfigs: kubeconfigs, Recorder: mgr.GetEventRecorder("elementalcluster"), WatchFilterValue: o.watchFilter},
 		&host.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, WatchFilterValue: o.watchFilter},
 		&registration.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), Endpoint: o.endpointURL(), CACert: o.apiCABundle, WatchFilterValue: o.watchFilter},
 		&machine.Reconciler{Client: kube, APIReader: mgr.GetAPIReader(), ClusterCache: workloads, WatchFilterValue: o.watchFilter},
@@ -162,10 +161,6 @@ func addControllers(
 			Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, Drains: drains, Clusters: workloads,
 			Owners: wantedByOwners{}, Namespaces: &inplace.Prover{Live: mgr.GetAPIReader(), Owners: owners}, Recorder: mgr.GetEventRecorder("elementalhostupgrade"),
 			Started: time.Now(), Self: workload.SelfOf(os.Getenv), Clock: clock.RealClock{}, Soak: o.soak, WatchFilter: o.watchFilter,
-		},
-		&nodepause.Reconciler{
-			Client: kube, APIReader: mgr.GetAPIReader(), Clusters: workloads, Workload: connector,
-			Recorder: mgr.GetEventRecorder("nodepause"), WatchFilterValue: o.watchFilter,
 		},
 		&clusterupgrade.Reconciler{
 			Client: kube, APIReader: mgr.GetAPIReader(), Workload: connector, Recorder: mgr.GetEventRecorder("elementalclusterupgrade"),

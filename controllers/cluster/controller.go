@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -40,6 +41,7 @@ import (
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines;elementalhosts;elementalhostupgrades;elementalmachinetemplates;elementalrollouts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines;machinesets;machinedeployments,verbs=get;list;watch
@@ -60,6 +62,8 @@ type Reconciler struct {
 	// Kubeconfigs reads the Secrets with the kubeconfigs of workload clusters, from a cache of the manager; see package
 	// kubeconfig.
 	Kubeconfigs client.Reader
+	// Recorder of events.
+	Recorder events.EventRecorder
 	// WatchFilterValue is the value of the label cluster.x-k8s.io/watch-filter that ElementalClusters have
 	// to carry. Empty: all of them.
 	WatchFilterValue string
@@ -135,7 +139,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		}
 	}()
 	observe(object, owner)
-	return ctrl.Result{}, errors.Join(r.observeKubeconfig(ctx, object, owner), r.observeDomains(ctx, object, owner), r.observeLine(ctx, object, owner))
+	return ctrl.Result{}, errors.Join(r.observeKubeconfig(ctx, object, owner), r.observeDomains(ctx, object, owner), r.observeLine(ctx, object, owner),
+		r.observePauseNodes(ctx, object, owner))
 }
 
 // observeLine keeps the status line of the cluster's nodes.
@@ -227,7 +232,7 @@ func writeBack(ctx context.Context, helper *patch.Helper, object *infrav1.Elemen
 	if err := condition.Summarize(object, condition.DefaultReason, summarized, conditions.IgnoreTypesIfMissing{infrav1.KubeconfigUsableCondition}, nil); err != nil {
 		return err
 	}
-	owned := append([]string{clusterv1.ReadyCondition, clusterv1.PausedCondition, infrav1.NodesUpToDateCondition}, summarized...)
+	owned := append([]string{clusterv1.ReadyCondition, clusterv1.PausedCondition, infrav1.NodesUpToDateCondition, infrav1.PauseNodesKnownCondition}, summarized...)
 	if err := helper.Patch(ctx, object, patch.WithOwnedConditions{Conditions: owned}); err != nil {
 		return fmt.Errorf("writing ElementalCluster %s: %w", object.Name, err)
 	}

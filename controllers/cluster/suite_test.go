@@ -38,7 +38,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	server = apiserver.StartForSuite()
 	mgr := server.NewManager(clusterview.AddIndexes)
 	cached, lists = mgr.GetCache(), &apiserver.Counting{Client: mgr.GetClient()}
-	Expect((&cluster.Reconciler{Client: lists, Kubeconfigs: kubeconfig.NewReader(mgr.GetCache()), WatchFilterValue: watchFilter}).
+	Expect((&cluster.Reconciler{
+		Client: lists, Kubeconfigs: kubeconfig.NewReader(mgr.GetCache()), Recorder: mgr.GetEventRecorder("elementalcluster"), WatchFilterValue: watchFilter,
+	}).
 		SetupWithManager(ctx, mgr, controller.Options{})).To(Succeed())
 	server.Run(mgr)
 })

@@ -47,6 +47,18 @@ var _ = Describe("The pause of a node", func() {
 		Expect(w.marks(ctx)).To(Equal(clean))
 	})
 
+	It("is set, and ended by a user, before the host has fetched the image", func(ctx SpecContext) {
+		w := newWorld(ctx, manual)
+		w.rest(ctx)
+		Expect(w.marks(ctx)).To(And(HaveField("Paused", "ours"), HaveField("PausedBy", "ours"), HaveField("Pin", BeEmpty())))
+		Expect(w.status(ctx).Holds).To(ContainElement(HaveField("Reason", infrav1.HoldHostNotReporting)))
+		resume(ctx, w)
+		w.rest(ctx)
+		Expect(w.marks(ctx)).To(And(HaveField("Paused", BeEmpty()), HaveField("PausedBy", BeEmpty()), HaveField("Approved", "ours"), HaveField("Pin", BeEmpty())))
+		w.drive(ctx, nil)
+		Expect(w.marks(ctx)).To(Equal(clean))
+	})
+
 	It("of a rollout that was aborted is not taken for this one's", func(ctx SpecContext) {
 		w := newWorld(ctx, manual)
 		markNode(ctx, w, map[string]string{infrav1.PausedByAnnotation: "another"})

@@ -49,6 +49,9 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 	if why := o.wantUnknown(); why != "" {
 		return await(pollCluster, o.notRequested(o.unknownReason(), why)), nil
 	}
+	if err := r.settlePause(ctx, o); err != nil {
+		return sequence.Result{}, err
+	}
 	if err := r.queue(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
@@ -281,31 +284,30 @@ func (r *Reconciler) pinRollout(ctx context.Context, o *observation, digest stri
 	return rollout.Patch(ctx, r.Client, before, o.rollout, "pinning the digest of")
 }
 
-// approve waits while the node is paused. A paused node is still schedulable and holds no slot. The node may have
-// been paused, and resumed, before there was an attempt; what is done here is the same.
-func (r *Reconciler) approve(ctx context.Context, o *observation) (sequence.Result, error) {
-	switch {
-	case workload.CordonedBy(o.node) == o.attempt:
-		// It is too late for a pause: half drained, the node would keep its slot for as long as it lasts.
-		return sequence.Done(), nil
-	case o.upgrade.Spec.Approved:
-		if err := r.recordApproval(ctx, o); err != nil {
-			return sequence.Result{}, err
-		}
-		return sequence.Done(), o.workload.Resume(ctx, o.node)
-	}
-	if err := r.settlePause(ctx, o); err != nil {
-		return sequence.Result{}, err
-	}
-	if !pausing.MarksOf(o.node).Paused {
+// approve waits while the node is paused. A paused node is still schedulable and holds no slot. The first step has settled the pause, so that it is seen, and can
+// be ended, before the host has fetched the image.
+func (r *Reconciler) approve(_ context.Context, o *observation) (sequence.Result, error) {
+	if o.isPastPause() || !pausing.MarksOf(o.node).Paused {
 		return sequence.Done(), nil
 	}
 	// A Node that is resumed is an event.
 	return await(pollHost, infrav1.NewHold(infrav1.HoldNodePaused, "Node/"+o.node.Name, pausing.Remedy(o.node.Name, o.upgrade.Name))), nil
 }
 
-// settlePause makes the marks of the node what they have to be.
+// isPastPause reports whether it is too late for a pause: half drained, the node would keep its slot for as long as it lasts.
+func (o *observation) isPastPause() bool { return workload.CordonedBy(o.node) == o.attempt }
+
+// settlePause makes the marks of the node what they have to be. Of two attempts on a host the one that goes first does.
 func (r *Reconciler) settlePause(ctx context.Context, o *observation) error {
+	switch {
+	case o.isPastPause() || o.rival != nil:
+		return nil
+	case o.upgrade.Spec.Approved:
+		if err := r.recordApproval(ctx, o); err != nil {
+			return err
+		}
+		return o.workload.Resume(ctx, o.node)
+	}
 	due := pausing.Due{
 		Rollout:  pausing.RolloutOf(o.upgrade),
 		ByPolicy: pausing.Names(o.options.Strategy, o.node.Name),
@@ -341,13 +343,12 @@ func (r *Reconciler) releasePause(ctx context.Context, o *observation) error {
 	return o.workload.ClearPause(ctx, o.node)
 }
 
-// recordApproval keeps on the Machine, where all attempts of the rollout find it, that a person has let the node go on.
+// recordApproval keeps on the Machine, where all attempts of the rollout find it, that a user has resumed the node.
 func (r *Reconciler) recordApproval(ctx context.Context, o *observation) error {
 	rollout := pausing.RolloutOf(o.upgrade)
 	if pausing.ApprovedFor(o.machine) == rollout {
 		return nil
 	}
-	// Another controller may say the same at the same moment.
 	return r.writeApproval(ctx, o, rollout, client.MergeFrom(o.machine.DeepCopy()))
 }
 

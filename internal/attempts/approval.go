@@ -4,8 +4,6 @@
 package attempts
 
 import (
-	"slices"
-
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
@@ -15,11 +13,4 @@ const StepApprove = "Approve"
 // WaitsForApproval reports whether an attempt waits for a person to resume its node.
 func WaitsForApproval(upgrade *infrav1.ElementalHostUpgrade) bool {
 	return !upgrade.Status.Phase.IsEnd() && upgrade.Status.Step == StepApprove
-}
-
-// PastApproval reports whether an attempt has passed the step at which its node can be paused.
-func PastApproval(upgrade *infrav1.ElementalHostUpgrade) bool {
-	return slices.ContainsFunc(upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool {
-		return s.Name == StepApprove && s.FinishedAt != nil
-	})
 }

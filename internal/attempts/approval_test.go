@@ -12,16 +12,15 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 )
 
-var _ = DescribeTable("WaitsForApproval and PastApproval", func(status infrav1.ElementalHostUpgradeStatus, waits, past bool) {
+var _ = DescribeTable("WaitsForApproval", func(status infrav1.ElementalHostUpgradeStatus, waits bool) {
 	upgrade := &infrav1.ElementalHostUpgrade{Status: status}
 	Expect(attempts.WaitsForApproval(upgrade)).To(Equal(waits))
-	Expect(attempts.PastApproval(upgrade)).To(Equal(past))
 },
-	Entry("new", infrav1.ElementalHostUpgradeStatus{}, false, false),
+	Entry("new", infrav1.ElementalHostUpgradeStatus{}, false),
 	Entry("paused", infrav1.ElementalHostUpgradeStatus{
-		Step: attempts.StepApprove, Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove}}}, true, false),
+		Step: attempts.StepApprove, Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove}}}, true),
 	Entry("aborted while paused", infrav1.ElementalHostUpgradeStatus{
-		Phase: infrav1.UpgradeAborted, Step: attempts.StepApprove, Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove}}}, false, false),
+		Phase: infrav1.UpgradeAborted, Step: attempts.StepApprove, Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove}}}, false),
 	Entry("resumed", infrav1.ElementalHostUpgradeStatus{
-		Step: "Admit", StepIndex: 4, StepCount: 14, Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove, FinishedAt: &metav1.Time{}}}}, false, true),
+		Step: "Admit", StepIndex: 4, StepCount: 14, Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove, FinishedAt: &metav1.Time{}}}}, false),
 )

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/pausing"
 )
 
 // Fields that the manager's cache and, as selectable fields of the CRD, the API server find attempts by.
@@ -35,8 +34,6 @@ const (
 	byUnsettled = "elemental.unsettled"
 	// byNode finds attempts by the name of their Node.
 	byNode = "status.nodeName"
-	// byRollout finds attempts by their Machine and their rollout, see rolloutKey.
-	byRollout = "elemental.rollout"
 )
 
 // Selectable fields of the CRD by which only the API server finds attempts: the name of their Cluster, and their phase.
@@ -54,10 +51,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		byUnfinished:       clusterOf(func(u *infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() }),
 		byUnsettled:        clusterOf(func(u *infrav1.ElementalHostUpgrade) bool { return !IsSettled(*u) }),
 		byFetching:         clusterOf(IsFetching),
-		byRollout: func(u *infrav1.ElementalHostUpgrade) string {
-			return rolloutKey(u.Spec.MachineName, pausing.RolloutOf(u))
-		},
-		byNode: func(u *infrav1.ElementalHostUpgrade) string { return u.Status.NodeName },
+		byNode:             func(u *infrav1.ElementalHostUpgrade) string { return u.Status.NodeName },
 	} {
 		err := indexer.IndexField(ctx, &infrav1.ElementalHostUpgrade{}, field, func(object client.Object) []string {
 			attempt, ok := object.(*infrav1.ElementalHostUpgrade)
@@ -82,9 +76,6 @@ func clusterOf(match func(*infrav1.ElementalHostUpgrade) bool) func(*infrav1.Ele
 		return attempt.Spec.ClusterName
 	}
 }
-
-// rolloutKey joins two names of objects, which have no slash.
-func rolloutKey(machine, rollout string) string { return machine + "/" + rollout }
 
 // IsSettled reports whether an attempt is history, and was not paused when it became it: then something of it may still have to
 // be taken back from its host.

@@ -21,12 +21,6 @@ func Unsettled(ctx context.Context, cache client.Reader, cluster client.ObjectKe
 	return list(ctx, cache, cluster, client.MatchingFields{byUnsettled: cluster.Name}, client.UnsafeDisableDeepCopy)
 }
 
-// OfRollout are the attempts of a rollout on a Machine of a Cluster, ended ones too, from the manager's cache. They must not
-// be changed.
-func OfRollout(ctx context.Context, cache client.Reader, cluster client.ObjectKey, machine, rollout string) ([]infrav1.ElementalHostUpgrade, error) {
-	return list(ctx, cache, cluster, client.MatchingFields{byRollout: rolloutKey(machine, rollout)}, client.UnsafeDisableDeepCopy)
-}
-
 // OnElementalMachine are all attempts on an ElementalMachine, ended ones too, from the manager's cache. They must not be
 // changed.
 func OnElementalMachine(ctx context.Context, cache client.Reader, namespace, name string) ([]infrav1.ElementalHostUpgrade, error) {

@@ -61,17 +61,13 @@ func names(found []infrav1.ElementalHostUpgrade, err error) ([]string, error) {
 }
 
 var _ = Describe("Attempts", func() {
-	It("are found by their ElementalMachine, and by their rollout on a Machine, in their namespace", func(ctx SpecContext) {
+	It("are found by their ElementalMachine, in their namespace", func(ctx SpecContext) {
 		key := client.ObjectKey{Namespace: newNamespace(ctx), Name: "c"}
 		newNamespace(ctx)
 		all := ConsistOf(namesOf("c", append(infrav1.UpgradeEnds(), unfinished...)...))
 		Eventually(func() ([]string, error) {
 			return names(attempts.OnElementalMachine(ctx, cached, key.Namespace, "em-c"))
 		}).Should(all)
-		one := nameOf("c", infrav1.UpgradeFailed)
-		Expect(names(attempts.OfRollout(ctx, cached, key, "m-c", one))).To(ConsistOf(one), "without a template each is a rollout of its own")
-		Expect(names(attempts.OfRollout(ctx, cached, key, "m-c", "other"))).To(BeEmpty())
-		Expect(names(attempts.OfRollout(ctx, cached, key, "m-other", one))).To(BeEmpty())
 	})
 
 	It("are unsettled unless they are history, and while they are paused", func(ctx SpecContext) {

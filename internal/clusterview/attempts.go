@@ -32,12 +32,6 @@ func (v *View) NewestAttempt(ctx context.Context, elementalMachine string) (*inf
 	return attempts.NewestWhere(found, func(u *infrav1.ElementalHostUpgrade) bool { return u.Spec.ClusterName == v.cluster.Name }), err
 }
 
-// AttemptOfRollout is the newest attempt of a rollout on a Machine, which may have ended; nil if there is none.
-func (v *View) AttemptOfRollout(ctx context.Context, machine, rollout string) (*infrav1.ElementalHostUpgrade, error) {
-	found, err := attempts.OfRollout(ctx, v.reader, v.cluster, machine, rollout)
-	return attempts.Newest(found), err
-}
-
 // Attempt of a name, if it is one of the Cluster; nil otherwise.
 func (v *View) Attempt(ctx context.Context, name string) (*infrav1.ElementalHostUpgrade, error) {
 	found, err := existing.Get(ctx, v.reader, &infrav1.ElementalHostUpgrade{}, v.cluster.Namespace, name, client.UnsafeDisableDeepCopy)

@@ -120,19 +120,16 @@ var _ = Describe("A View", func() {
 		Expect(cached.Listed()).To(BeEquivalentTo(2 + 2))
 	})
 
-	It("has the newest attempt on a Machine, and the newest of a rollout there, and looks at no others", func(ctx SpecContext) {
+	It("has the newest attempt on a Machine, and looks at no others", func(ctx SpecContext) {
 		s := newScene(ctx)
 		view := s.view("c")
 		newest := attempts.Newest([]infrav1.ElementalHostUpgrade{s.attempt(ctx, "c-old"), s.attempt(ctx, "c-new")})
 		cached.Listed()
 		Expect(view.NewestAttempt(ctx, "c-1")).To(HaveField("Name", newest.Name))
 		Expect(cached.Listed()).To(BeEquivalentTo(2))
-		Expect(view.AttemptOfRollout(ctx, "c-1", "c-old")).To(HaveField("Name", "c-old"))
-		Expect(cached.Listed()).To(BeEquivalentTo(1))
 		Expect(view.UnfinishedOn(ctx, "c-1")).To(HaveField("Name", newest.Name))
 		for _, none := range []string{"c-2", "other-1"} {
 			Expect(view.NewestAttempt(ctx, none)).To(BeNil())
-			Expect(view.AttemptOfRollout(ctx, none, "c-old")).To(BeNil())
 			Expect(view.UnfinishedOn(ctx, none)).To(BeNil())
 		}
 	})
