@@ -114,7 +114,7 @@ func (a *Agent) phases(api *client.Client, host *identity.Identity) (*phase.Phas
 		return nil, nil, err
 	}
 	board := report.New(api, a.Host.Clock, a.policy(), a.Log)
-	board.Update(func(r *wire.Report) { r.AgentVersion, r.Phase, r.Prefetches = version.Version, wire.HostRunning, true })
+	board.Update(func(r *wire.Report) { r.AgentVersion, r.Phase = version.Version, wire.HostRunning })
 	machine, err := upgrade.New(upgrade.Options{
 		Plugin: a.Plugin, Images: a.Images, Clock: a.Host.Clock, Reporter: board, Log: a.Log, WorkDir: a.workDir,
 		Bootstrapped: bootstrap.Done, Volatile: a.volatile, Policy: a.UpgradePolicy,

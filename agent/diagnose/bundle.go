@@ -34,7 +34,7 @@ const (
 // it.
 var (
 	workFiles = []string{
-		upgrade.MarkerFile, upgrade.OrderFile, upgrade.KnownFile, upgrade.InstalledFile, identity.RegisteredFile, phase.BootstrapMarkFile, phase.ResetMarkFile,
+		upgrade.MarkerFile, upgrade.KnownFile, upgrade.InstalledFile, identity.RegisteredFile, phase.BootstrapMarkFile, phase.ResetMarkFile,
 	}
 	hostFiles = []string{
 		"/etc/os-release", system.MountsFile, "/proc/cmdline", "/proc/uptime", "/proc/sys/kernel/random/boot_id",

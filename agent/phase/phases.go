@@ -6,7 +6,6 @@ package phase
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -83,17 +82,7 @@ func (p *Phases) Act(ctx context.Context, desired wire.Desired, newer, withdrawn
 		}
 	}
 	p.say(wire.HostRunning, "")
-	return p.fetch(ctx, desired.Prefetch, newer)
-}
-
-// fetch carries out an image order, and observes what it has found out about the host.
-func (p *Phases) fetch(ctx context.Context, order *wire.Prefetch, newer <-chan struct{}) error {
-	err := p.Machine.Fetch(ctx, order, newer)
-	if order == nil {
-		return err
-	}
-	_, unknown := p.Observe(ctx)
-	return errors.Join(err, unknown)
+	return nil
 }
 
 // Resume continues an upgrade in progress, and does nothing else: everything else depends on the desired

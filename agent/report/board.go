@@ -69,11 +69,6 @@ func (b *Board) Attempt(attempt *wire.Attempt) {
 	b.Update(func(report *wire.Report) { report.Upgrade = attempt })
 }
 
-// Prefetch replaces the reported image order. The caller must not change it afterwards.
-func (b *Board) Prefetch(prefetch *wire.PrefetchStatus) {
-	b.Update(func(report *wire.Report) { report.Prefetch = prefetch })
-}
-
 // Report returns a copy of the present report.
 func (b *Board) Report() wire.Report {
 	b.lock.Lock()

@@ -38,6 +38,7 @@ func (m *Machine) Advance(ctx context.Context, want *wire.Upgrade, withdrawn <-c
 
 func (m *Machine) once(ctx, preparing context.Context, want *wire.Upgrade) (bool, error) {
 	marker := m.Marker()
+	m.isTriggered = want != nil && want.Apply
 	if marker.InFlight() {
 		return m.inFlight(marker)(ctx, want)
 	}

@@ -14,6 +14,13 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
+// untriggered is an attempt that the host prepares.
+func untriggered() *wire.Upgrade {
+	want := wanted("a1")
+	want.Apply = false
+	return want
+}
+
 // What "make mutate" found that no other spec looks at.
 var _ = Describe("An attempt at its edges", func() {
 	var (
@@ -25,11 +32,6 @@ var _ = Describe("An attempt at its edges", func() {
 	close(closed)
 	BeforeEach(func() { w, dir = newWorld(), memoryDir() })
 
-	untriggered := func() *wire.Upgrade {
-		want := wanted("a1")
-		want.Apply = false
-		return want
-	}
 
 	It("says what is wrong with a preparation that nobody has withdrawn", func() {
 		w.refused["space"] = 1

@@ -32,21 +32,32 @@ var _ = Describe("An attempt", func() {
 		Expect(w.did("discard")).To(BeZero())
 	})
 
-	It("fails while it is prepared when what was downloaded is too large", func() {
+	It("waits for space while it is not triggered when what was downloaded is too large, and keeps that", func(ctx SpecContext) {
 		w.unpacked, w.free = 320<<20, 711<<20
-		want := wanted("a1")
-		want.Apply = false
-		w.live(dir, want)
-		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFailed), HaveField("Message", ContainSubstring("unpacked it has 320 MiB"))))
+		Expect(w.agent(dir).Advance(ctx, untriggered(), nil)).To(MatchError(ContainSubstring("unpacked it has 320 MiB")))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFetching), HaveField("Message", ContainSubstring("unpacked it has 320 MiB"))))
+		Expect(w.downloaded).NotTo(BeEmpty())
+		w.free = 8 << 30
+		Expect(w.agent(dir).Advance(ctx, untriggered(), nil)).To(Succeed())
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFetched), HaveField("Message", BeEmpty())))
 	})
 
-	It("judges another image by its own size", func() {
+	It("waits for a registry as long as it takes while it is not triggered, and says so", func(ctx SpecContext) {
+		for range 3 * w.policy.Registry.Attempts {
+			w.resolve = append(w.resolve, errors.New("the registry is away"))
+		}
+		Expect(w.agent(dir).Advance(ctx, untriggered(), nil)).To(Succeed())
+		Expect(w.reported).To(ContainElement(And(HaveField("Phase", wire.PhaseFetching), HaveField("Message", "the registry is away"))))
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFetched), HaveField("Message", BeEmpty())))
+	})
+
+	It("judges another image by its own size", func(ctx SpecContext) {
 		want := wanted("a1")
 		want.Apply = false
 		w.live(dir, want)
 		Expect(w.last().Phase).To(Equal(wire.PhaseFetched))
 		w.free, want.Digest = 400<<20, digestOf("3")
-		w.live(dir, want)
+		Expect(w.agent(dir).Advance(ctx, want, nil)).NotTo(Succeed())
 		Expect(w.last().Message).To(ContainSubstring("5 times its compressed size"), "it has not been downloaded")
 	})
 
@@ -59,7 +70,7 @@ var _ = Describe("An attempt", func() {
 		Entry("too little", int64(100<<20-1), wire.PhaseFailed, "not enough space to download image "+digestOf("2")+": it has 100 MiB, 99 MiB are free"),
 	)
 
-	It("needs none for what has been downloaded before, as for an image order", func() {
+	It("needs none for what has been downloaded before", func() {
 		w.had, w.work = 60<<20, 40<<20
 		w.live(dir, wanted("a1"))
 		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))

@@ -37,8 +37,6 @@ type Images interface {
 type Reporter interface {
 	// Attempt replaces the reported status of the attempt; nil if there is none.
 	Attempt(attempt *wire.Attempt)
-	// Prefetch replaces the reported status of the image order; nil if there is none.
-	Prefetch(prefetch *wire.PrefetchStatus)
 	// Flush sends it now, and returns when it has arrived or ctx ends.
 	Flush(ctx context.Context)
 }
@@ -90,19 +88,15 @@ type Options struct {
 	Policy Policy
 }
 
-// Machine carries out attempts, one at a time, and image orders. Neither Advance nor Fetch must be called while one of them runs.
+// Machine carries out attempts, one at a time. Advance must not be called while it runs.
 type Machine struct {
 	Options
-	// file has the marker, in the work directory.
-	file string
-	// tell reports a marker.
-	tell func(Marker)
-	// lock guards marker against readers; only Advance, Fetch and what they call write it.
+	// lock guards marker against readers; only Advance and what it calls write it.
 	lock   sync.Mutex
 	marker Marker
 	known  *knowledge
-	// orders carries out image orders; nil in that machine itself.
-	orders *Machine
+	// isTriggered reports whether the attempt is to be carried out: its node is drained, and a preparation that does not succeed ends it.
+	isTriggered bool
 }
 
 // New reads the marker and reports its attempt, if any.
@@ -110,7 +104,7 @@ func New(options Options) (*Machine, error) {
 	if options.Policy == (Policy{}) {
 		options.Policy = DefaultPolicy
 	}
-	marker, err := readMarker(options.WorkDir, MarkerFile)
+	marker, err := ReadMarker(options.WorkDir)
 	if err != nil {
 		return nil, fmt.Errorf("reading the upgrade marker: %w", err)
 	}
@@ -118,14 +112,8 @@ func New(options Options) (*Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the known images: %w", err)
 	}
-	machine := &Machine{Options: options, file: MarkerFile, marker: marker, known: &knowledge{workDir: options.WorkDir, known: known}}
-	machine.tell = func(marker Marker) { options.Reporter.Attempt(marker.Wire()) }
-	if machine.orders, err = newOrders(machine); err != nil {
-		return nil, err
-	}
-	machine.Images = keeping{Images: options.Images, also: machine.orders.holds}
-	machine.tell(marker)
-	return machine, nil
+	options.Reporter.Attempt(marker.Wire())
+	return &Machine{Options: options, marker: marker, known: &knowledge{workDir: options.WorkDir, known: known}}, nil
 }
 
 // Marker returns a copy of the current marker.
@@ -147,7 +135,7 @@ func (m *Machine) FreeBytes() int64 {
 
 // save replaces the marker: first on disk, then in the report to the API.
 func (m *Machine) save(marker Marker) error {
-	if err := writeMarker(m.WorkDir, m.file, marker); err != nil {
+	if err := writeMarker(m.WorkDir, marker); err != nil {
 		return fmt.Errorf("storing the upgrade marker: %w", err)
 	}
 	previous := m.Marker()
@@ -163,7 +151,7 @@ func (m *Machine) show(marker Marker) {
 	m.lock.Lock()
 	m.marker = marker
 	m.lock.Unlock()
-	m.tell(marker)
+	m.Reporter.Attempt(marker.Wire())
 }
 
 // forget removes the marker and the downloads for it.
@@ -171,7 +159,7 @@ func (m *Machine) forget() error {
 	if err := m.Images.Drop(); err != nil {
 		return err
 	}
-	if err := removeMarker(m.WorkDir, m.file); err != nil {
+	if err := removeMarker(m.WorkDir); err != nil {
 		return err
 	}
 	m.show(Marker{})

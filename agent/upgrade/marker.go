@@ -110,26 +110,24 @@ func (m Marker) warned(message string) string {
 	return assess.Warn(message, m.Warnings)
 }
 
-// ReadMarker returns the marker in a work directory, for diagnostics; the zero value if there is none.
-func ReadMarker(workDir string) (Marker, error) { return readMarker(workDir, MarkerFile) }
-
-func readMarker(workDir, file string) (Marker, error) {
+// ReadMarker returns the marker in a work directory; the zero value if there is none.
+func ReadMarker(workDir string) (Marker, error) {
 	marker := struct {
 		Marker
 		// KnownFailed are the failed units as stored by agents before UnitsBefore.
 		KnownFailed []string `json:"knownFailed,omitempty"`
 	}{}
-	_, err := system.ReadJSON(filepath.Join(workDir, file), &marker)
+	_, err := system.ReadJSON(filepath.Join(workDir, MarkerFile), &marker)
 	if marker.UnitsBefore.Failed == nil {
 		marker.UnitsBefore.Failed = marker.KnownFailed
 	}
 	return marker.Marker, err
 }
 
-func writeMarker(workDir, file string, marker Marker) error {
-	return system.WriteJSON(filepath.Join(workDir, file), marker)
+func writeMarker(workDir string, marker Marker) error {
+	return system.WriteJSON(filepath.Join(workDir, MarkerFile), marker)
 }
 
-func removeMarker(workDir, file string) error {
-	return system.RemoveFile(filepath.Join(workDir, file))
+func removeMarker(workDir string) error {
+	return system.RemoveFile(filepath.Join(workDir, MarkerFile))
 }

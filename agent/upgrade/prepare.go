@@ -49,14 +49,14 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 		return m.ended(ctx, err)
 	}
 	if message, err := m.checkSpace(ctx, &marker, resolved); err != nil || message != "" {
-		return m.endedBy(message, err)
+		return m.lacksSpace(message, err)
 	}
 	downloaded, err := m.prefetch(ctx, want, resolved)
 	if err != nil {
 		return m.ended(ctx, err)
 	}
 	if message, err := m.checkDownload(ctx, downloaded); err != nil || message != "" {
-		return m.endedBy(message, err)
+		return m.lacksSpace(message, err)
 	}
 	marker = m.Marker()
 	marker.Phase, marker.Digest, marker.ImageBytes, marker.Message = wire.PhaseFetched, resolved.Digest, resolved.Bytes, ""
@@ -64,11 +64,8 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	return true, m.save(marker)
 }
 
-// verified resolves the image, and verifies its signature. An image that was fetched for an order has passed both.
+// verified resolves the image, and verifies its signature.
 func (m *Machine) verified(ctx context.Context, want *wire.Upgrade, uri string) (image.Image, error) {
-	if fetched, found := m.fetchedByOrder(want, uri); found {
-		return fetched, nil
-	}
 	resolved, err := m.resolve(ctx, uri, want.Digest)
 	if err != nil {
 		return resolved, err
@@ -215,8 +212,8 @@ func (m *Machine) fetch(ctx context.Context, wanted image.Image) error {
 	})
 }
 
-// persist repeats requests to a registry until they succeed, fail permanently, or fail too often. For an order, and on a host that is not a
-// node yet, it never gives up, since nothing else waits for the failure; it only reports what it waits for.
+// persist repeats requests to a registry until they succeed, fail permanently, or fail too often. Before the trigger, and on a host that is not a
+// node yet, it never gives up, since nothing is out of service meanwhile; it only reports what it waits for.
 func (m *Machine) persist(ctx context.Context, action func() error) error {
 	for failures := 1; ; failures++ {
 		err := action()
@@ -241,9 +238,7 @@ func (m *Machine) persist(ctx context.Context, action func() error) error {
 func (m *Machine) failedRequest(cause error, failures int) error {
 	isExhausted := m.Policy.Registry.Exhausted(failures)
 	switch {
-	case m.isOrders():
-		return m.waitsFor(cause.Error())
-	case isExhausted && m.Bootstrapped():
+	case isExhausted && m.Bootstrapped() && m.isTriggered:
 		return &image.Terminal{Message: fmt.Sprintf("%s; gave up after %d tries", cause, failures)}
 	case isExhausted || failures >= toldFailures && !m.Marker().InFlight():
 		return m.waitsFor(cause.Error())
@@ -274,6 +269,17 @@ func (m *Machine) ended(ctx context.Context, err error) (bool, error) {
 		return false, nil
 	}
 	return false, err
+}
+
+// lacksSpace handles want of space. Before the trigger the attempt waits for it, since its node serves meanwhile; the next call looks again.
+func (m *Machine) lacksSpace(message string, err error) (bool, error) {
+	if err != nil || m.isTriggered {
+		return m.endedBy(message, err)
+	}
+	if err := m.waitsFor(message); err != nil {
+		return false, err
+	}
+	return false, errors.New(message)
 }
 
 func (m *Machine) endedBy(message string, err error) (bool, error) {

@@ -88,8 +88,6 @@ type world struct {
 	exclusiveAt []bool
 	refused     map[string]int // how many of the next calls with that name fail
 	reported    []wire.Attempt
-	ordered     *wire.PrefetchStatus
-	onOrder     func(*wire.PrefetchStatus)
 	downloaded  map[string]bool
 
 	// killAt is the number of the call at which the agent is killed, before or after it is done.

@@ -82,15 +82,3 @@ func (w *world) Drop(keep ...string) error {
 		return nil
 	})
 }
-
-// Prefetch comes after each marker of an order that was stored.
-func (w *world) Prefetch(prefetch *wire.PrefetchStatus) {
-	_ = w.boundary("report order", func() error { return nil })
-	if w.killed {
-		return
-	}
-	w.ordered = prefetch
-	if w.onOrder != nil && prefetch != nil {
-		w.onOrder(prefetch)
-	}
-}

@@ -49,37 +49,6 @@ type ElementalHostSpec struct {
 	// InPlaceUpgradeLabel is "pending".
 	// +optional
 	Upgrade *HostUpgradeRequest `json:"upgrade,omitempty"`
-
-	// prefetch is an image that the host fetches and keeps for attempts that are to come, beside the one of upgrade. An ElementalClusterUpgrade
-	// sets it before the first node is upgraded, and removes it when the host runs the image or the upgrade has ended. Only a host that is a
-	// node acts on it.
-	// +optional
-	Prefetch *HostPrefetch `json:"prefetch,omitempty"`
-}
-
-// HostPrefetch orders a host to fetch an image.
-type HostPrefetch struct {
-	// id of the order. What a host reports of one order does not count for another.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	ID string `json:"id"`
-
-	// imageURI is the OS image.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=4096
-	ImageURI string `json:"imageURI"`
-
-	// digest that the image has to have. Empty until a host has resolved it.
-	// +optional
-	Digest string `json:"digest,omitempty"`
-
-	// upgradeRecovery says that the recovery system will be upgraded, too, for which there has to be space. Default false.
-	// +optional
-	UpgradeRecovery bool `json:"upgradeRecovery,omitempty"`
-
-	// imageVerification of the ElementalCluster: whose signature the image needs.
-	// +optional
-	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 }
 
 // HostUpgradeRequest tells a host to prepare an attempt.
@@ -185,24 +154,6 @@ type ElementalHostStatus struct {
 	// upgrade is the host's progress with the attempt in spec.upgrade.
 	// +optional
 	Upgrade *HostUpgradeStatus `json:"upgrade,omitempty"`
-
-	// prefetch is the host's progress with the image in spec.prefetch.
-	// +optional
-	Prefetch *HostPrefetchStatus `json:"prefetch,omitempty"`
-}
-
-// HostPrefetchStatus is the progress of a host with an image that it was ordered to fetch.
-type HostPrefetchStatus struct {
-	// id of the order.
-	ID string `json:"id"`
-	// phase is Fetching, Fetched, or Failed, after which the host tries again.
-	Phase HostUpgradePhase `json:"phase"`
-	// digest that the image was resolved to.
-	// +optional
-	Digest string `json:"digest,omitempty"`
-	// message says what keeps the host from fetching the image.
-	// +optional
-	Message string `json:"message,omitempty"`
 }
 
 // HostPhase is what an agent is doing. The values are the predecessor's.
@@ -255,9 +206,6 @@ type HostAgent struct {
 	// volatileWorkDir is the reason why the agent's state would be lost with the next reboot; empty if it would not.
 	// +optional
 	VolatileWorkDir string `json:"volatileWorkDir,omitempty"`
-	// prefetches is true if the agent acts on spec.prefetch. Older agents do not.
-	// +optional
-	Prefetches bool `json:"prefetches,omitempty"`
 	// outdated is true if the agent is of version 0.7 or older. All of its requests are refused: the host runs on, and is not managed.
 	// The first report of a current agent removes it.
 	// +optional

@@ -24,9 +24,6 @@ import (
 
 // cancel ends an upgrade: the nodes in work are finished, and the others held, or their templates put back. Deleting it holds them.
 func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, error) {
-	if err := r.dropOrders(ctx, o, r.Client); err != nil {
-		return ctrl.Result{}, err
-	}
 	o.recordNodes()
 	if working := o.inWork(); working != "" {
 		r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "cancelled"+working)
@@ -39,9 +36,6 @@ func (r *Reconciler) cancel(ctx context.Context, o *observation) (ctrl.Result, e
 	if why != "" {
 		r.report(o.upgrade, infrav1.ClusterUpgradeCancelling, "", "cancelled; "+why)
 		return ctrl.Result{RequeueAfter: retry}, nil
-	}
-	if err := r.dropOrders(ctx, o, r.APIReader); err != nil {
-		return ctrl.Result{}, err
 	}
 	nodes, done := o.plan.Targets()
 	message := fmt.Sprintf("%d of %d nodes run %s; the others are held until their templates are changed, or another ElementalClusterUpgrade is created",
@@ -108,10 +102,7 @@ func (r *Reconciler) handOver(ctx context.Context, o *observation, to *infrav1.E
 	if osversion.SameImage(clusterupgrade.Image(to), clusterupgrade.Image(o.upgrade)) {
 		return "", nil
 	}
-	if why, err := r.hold(ctx, o); err != nil || why != "" {
-		return why, err
-	}
-	return "", r.dropOrders(ctx, o, r.APIReader)
+	return r.hold(ctx, o)
 }
 
 // hold marks what is being rolled out to nodes that have not been begun, and says what keeps it from that: a template that was changed and is
@@ -131,7 +122,7 @@ func (r *Reconciler) holdTemplate(ctx context.Context, o *observation, stale *in
 		return "", err
 	}
 	if template == nil {
-		if isOfTopology(stale) {
+		if clusterupgrade.IsOfTopology(stale) {
 			return "waiting for what has replaced ElementalMachineTemplate " + stale.Name, nil
 		}
 		return "", nil

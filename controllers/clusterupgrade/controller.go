@@ -87,7 +87,6 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Watches(&infrav1.ElementalMachine{}, toUpgrades).
 		Watches(&infrav1.ElementalHostUpgrade{}, toUpgrades).
 		Watches(&infrav1.ElementalRollout{}, toUpgrades, builder.WithPredicates(changed.Changed(rolloutChanged))).
-		Watches(&infrav1.ElementalHost{}, toUpgrades, builder.WithPredicates(changed.Changed(fetchChanged))).
 		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.upgradesOfTemplate)).
 		Complete(r)
 	if err != nil {

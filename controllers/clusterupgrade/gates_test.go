@@ -68,13 +68,13 @@ var _ = Describe("The gates of an ElementalClusterUpgrade", func() {
 	}
 	isOpen := func() OmegaMatcher { return HaveField("Gates", ConsistOf(HaveField("Open", BeTrue()))) }
 
-	It("hold the templates of a stage, and the end", func() {
+	It("hold the nodes of a stage, and the end", func() {
 		w.begin(gated)
 		Eventually(w.settle).Should(And(isClosed(), HaveField("Stage", "a (3/5)"))) // the rights of the ServiceAccount are known a moment later
-		Expect(w.image("a")).To(Equal(imageA))
+		Expect(w.hold("a")).To(Equal(infrav1.HoldGateClosed))
 		becomes("good")
 		Expect(w.settle()).To(isOpen())
-		Expect(w.image("a")).To(Equal(imageB))
+		Expect(w.hold("a")).To(BeEmpty())
 
 		By("not being evaluated while a node is in work, which closes them")
 		attempt := w.attempt("a", infrav1.UpgradeProgressing, true)
@@ -89,10 +89,10 @@ var _ = Describe("The gates of an ElementalClusterUpgrade", func() {
 		w.brings(attempt, infrav1.UpgradeSucceeded, true)
 		w.runs("a", imageB)
 		Expect(w.settle()).To(And(isClosed(), HaveField("Stage", "b (4/5)")))
-		Expect(w.image("b")).To(Equal(imageA))
+		Expect(w.hold("b")).To(Equal(infrav1.HoldGateClosed))
 		becomes("good")
 		Expect(w.settle().Stage).To(Equal("b (4/5)"))
-		Expect(w.image("b")).To(Equal(imageB))
+		Expect(w.hold("b")).To(BeEmpty())
 
 		By("closing before the end")
 		becomes("bad")
@@ -106,9 +106,9 @@ var _ = Describe("The gates of an ElementalClusterUpgrade", func() {
 		to.unreachable = true
 		w.begin(gated)
 		Expect(w.upgrade.Status.Message).To(HavePrefix("gate storage is closed: cannot reach workload cluster c: not connected"))
-		Expect(w.image("a")).To(Equal(imageA))
+		Expect(w.hold("a")).To(Equal(infrav1.HoldGateClosed))
 		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Gates = nil })
 		Expect(w.settle().Gates).To(BeEmpty())
-		Expect(w.image("a")).To(Equal(imageB))
+		Expect(w.hold("a")).To(BeEmpty())
 	})
 })

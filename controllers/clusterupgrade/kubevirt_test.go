@@ -140,7 +140,7 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = false })
 		Expect(w.settle()).To(isAt("KubeVirt (3/7)", "KubeVirt "+w.namespace+"/kubevirt is to have v1.7.0 instead of v1.8.4"))
 		Expect(apiserver.Get(ctx, c, o.kubeVirt).Spec.ImageTag).To(Equal(newKubeVirt))
-		Expect(w.image("a")).To(Equal(imageA))
+		Expect(w.hold("a")).To(Equal(infrav1.HoldStageNotReady))
 		attempt := w.attempt("a", infrav1.UpgradeProgressing, false)
 		Expect(w.settle().Stage).To(Equal("KubeVirt (3/7)"))
 
@@ -149,7 +149,7 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		Expect(w.settle().Message).To(ContainSubstring("virt-handler: of 2 Pods 2 are updated and 1 Ready"))
 		o.deploys(newKubeVirt)
 		Expect(w.settle().Stage).To(Equal("a (4/7)"))
-		Expect(w.image("a")).To(Equal(imageB))
+		Expect(w.hold("a")).To(BeEmpty())
 		Expect(c.Delete(ctx, attempt)).To(Succeed())
 
 		By("holding the workloads until the nodes are done")
@@ -196,7 +196,7 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		o.deploys(newKubeVirt)
 		Expect(w.settle()).To(isAt("Workloads (4/7)", "KubeVirt brings virtual machines"))
 		Expect(o.isHeld()).To(BeFalse())
-		Expect(w.image("a")).To(Equal(imageA))
+		Expect(w.hold("a")).To(Equal(infrav1.HoldStageNotReady))
 	})
 
 	It("is left alone while the upgrade is paused, outside of windows, and where it has the version", func() {
@@ -223,6 +223,8 @@ var _ = Describe("KubeVirt in an ElementalClusterUpgrade", Serial, func() {
 		Expect(o.isHeld()).To(BeFalse())
 	},
 		Entry("when the upgrade is cancelled", func(*operator) {
+			w.rollsOut("a")
+			w.rollsOut("b")
 			apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 			Expect(w.settle()).To(And(HaveField("Phase", infrav1.ClusterUpgradeCancelling),
 				HaveField("Message", ContainSubstring("cannot be given back: cannot reach workload cluster c"))))

@@ -4,6 +4,7 @@
 package clusterupgrade
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -47,7 +47,7 @@ type observation struct {
 	cluster   *clusterv1.Cluster
 	elemental *infrav1.ElementalCluster
 	plan      *clusterupgrade.Plan
-	// fetch is what stage Prefetch has found, where it was not done before.
+	// fetch is how far the hosts are with the image, where stage Prefetch was not done before.
 	fetch clusterupgrade.Fetch
 	// outdated says which virtual machines stay on former launchers, where stage Workloads was not done before.
 	outdated string
@@ -56,6 +56,9 @@ type observation struct {
 // advance runs the stages.
 func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, error) {
 	upgrade := o.upgrade
+	if isNew, err := r.recordDigest(ctx, o); err != nil || isNew { // it is stored before another template is changed
+		return ctrl.Result{RequeueAfter: soon}, err
+	}
 	report, err := sequence.Run(ctx, r.steps(o), 0, o)
 	if err != nil { // nothing is known of the stages after the one that failed
 		r.reportError(upgrade, err)
@@ -201,17 +204,14 @@ func (o *observation) unplannable() string {
 				"set spec.cancel, and change the ElementalMachineTemplates yourself", member.Machine.Name, clusterupgrade.ControlPlanePool)
 		}
 		if member.Template == nil {
-			return unknownTemplate(member)
+			return clusterupgrade.UnknownTemplate(member)
 		}
 	}
 	return ""
 }
 
-func unknownTemplate(member clusterupgrade.Member) string {
-	return fmt.Sprintf("it is not known from which ElementalMachineTemplate Machine %s gets its OS", member.Machine.Name)
-}
-
-// upgradePools of a stage: their templates are changed, and their nodes waited for.
+// upgradePools of a stage: its nodes are waited for. Its templates were changed before, but for those of a topology, since Cluster API starts the updates of
+// Machines itself, and for what was added since.
 func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int) (sequence.Result, error) {
 	stage := o.plan.Stages[index]
 	if o.plan.Current(o.now) > index {
@@ -220,28 +220,15 @@ func (r *Reconciler) upgradePools(ctx context.Context, o *observation, index int
 	if result, err := r.heldStage(ctx, o, stage); err != nil || !result.IsDone() {
 		return result, err
 	}
-	for _, template := range o.changedWith(stage) {
+	for _, template := range templatesOf(stage) {
 		if why, err := r.changeTemplate(ctx, o, template); err != nil || why != "" {
 			return sequence.Wait(waitFor(why), "%s", why), err
 		}
 	}
-	message := o.plan.Message(o.now)
-	if message == "" {
-		message = notRolledOut(stage)
-	}
-	return sequence.Wait(retry, "%s", message), nil
+	return sequence.Wait(retry, "%s", cmp.Or(o.plan.Message(o.now), stage.Unrequested())), nil
 }
 
-// changedWith a stage are its templates. Where Rancher picks the nodes they are those of all stages: it lists the nodes that it drains when it
-// begins, and goes on at once from a node whose template is not changed yet.
-func (o *observation) changedWith(stage clusterupgrade.Stage) []*infrav1.ElementalMachineTemplate {
-	if o.plan.RancherDrains {
-		return o.templates()
-	}
-	return templatesOf(stage)
-}
-
-// heldStage waits where no template of a stage may be changed.
+// heldStage waits where no node of a stage may start.
 func (r *Reconciler) heldStage(ctx context.Context, o *observation, stage clusterupgrade.Stage) (sequence.Result, error) {
 	switch {
 	case stage.IsDone() && o.upgrade.Spec.Paused:
@@ -272,43 +259,6 @@ func (o *observation) untilSoaked() time.Duration {
 	return retry
 }
 
-// notRolledOut says why none of the nodes of a stage has an attempt, by the conditions of its templates.
-func notRolledOut(stage clusterupgrade.Stage) string {
-	for _, template := range templatesOf(stage) {
-		blocked := conditions.Get(template, infrav1.RolloutBlockedCondition)
-		if blocked != nil && blocked.Status == metav1.ConditionTrue {
-			return fmt.Sprintf("ElementalMachineTemplate %s is not rolled out: %s", template.Name, blocked.Message)
-		}
-		resolved := conditions.Get(template, infrav1.OSVersionResolvedCondition)
-		if resolved != nil && resolved.Status != metav1.ConditionTrue {
-			return fmt.Sprintf("ElementalMachineTemplate %s is not rolled out: %s", template.Name, resolved.Message)
-		}
-	}
-	return withoutAttempt(stage)
-}
-
-// withoutAttempt says what the Machines of a stage that have no attempt wait for.
-func withoutAttempt(stage clusterupgrade.Stage) string {
-	waiting, upgraded := []string{}, []string{}
-	for _, member := range stage.Members() {
-		switch {
-		case member.State == clusterupgrade.Ended:
-			upgraded = append(upgraded, member.Machine.Name)
-		case member.State != clusterupgrade.Waiting:
-		case member.Elemental.Spec.HostRef == nil: // one that was created since stage Prefetch
-			return fmt.Sprintf("Machine %s has no host yet: register one for it, or scale its pool down", member.Machine.Name)
-		case member.Template == nil:
-			return unknownTemplate(member)
-		default:
-			waiting = append(waiting, member.Machine.Name)
-		}
-	}
-	if len(waiting) == 0 {
-		return "waiting until Machine " + clusterupgrade.Named(upgraded) + ", which was upgraded, is reported to run the OS"
-	}
-	return "waiting for an ElementalHostUpgrade of Machine " + clusterupgrade.Named(waiting)
-}
-
 // untilWindow is how long to wait for a window. It is looked at again before, as spec.windows may change the time of a node.
 func (o *observation) untilWindow() time.Duration {
 	if next := o.plan.NextWindow(o.now); !next.IsZero() {
@@ -330,13 +280,10 @@ func (o *observation) inWork() string {
 	return "; being finished: " + clusterupgrade.Named(names)
 }
 
-// cleanUp releases what a former upgrade to the same OS holds, and the images that hosts keep for it, once the gates are open after the last node.
+// cleanUp releases what a former upgrade to the same OS holds, once the gates are open after the last node.
 func (r *Reconciler) cleanUp(ctx context.Context, o *observation) (sequence.Result, error) {
 	if closed, err := r.closedGate(ctx, o); err != nil || closed != "" {
 		return sequence.Wait(gateRetry, "%s", closed), err
-	}
-	if err := r.dropOrders(ctx, o, r.APIReader); err != nil {
-		return sequence.Result{}, err
 	}
 	if err := r.release(ctx, o); err != nil {
 		return sequence.Result{}, err

@@ -69,7 +69,7 @@ func waitFor(why string) time.Duration {
 // tryTemplate says why the template cannot be changed now; empty if it can, or has the OS. It is the admission of the change that knows.
 func (r *Reconciler) tryTemplate(ctx context.Context, o *observation, template *infrav1.ElementalMachineTemplate) (string, error) {
 	desired, has, err := o.desired(template)
-	if err != nil || has || isOfTopology(template) {
+	if err != nil || has || clusterupgrade.IsOfTopology(template) {
 		return "", err
 	}
 	return r.patchTemplate(ctx, template, desired, client.DryRunAll)
@@ -93,7 +93,7 @@ func (r *Reconciler) changeTemplate(ctx context.Context, o *observation, stale *
 	switch {
 	case has:
 		return "", noteChanged(o.upgrade, known, formerKey(template))
-	case isOfTopology(template):
+	case clusterupgrade.IsOfTopology(template):
 		return r.changeVariable(ctx, o, template, known)
 	case !isRecorded:
 		known[template.Name] = former{OS: template.Spec.Template.Spec.OSVersionManagement}

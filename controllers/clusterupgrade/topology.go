@@ -21,12 +21,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
-// isOfTopology reports whether the topology controller of Cluster API would put a template back.
-func isOfTopology(template *infrav1.ElementalMachineTemplate) bool {
-	_, owned := template.Labels[clusterv1.ClusterTopologyOwnedLabel]
-	return owned
-}
-
 // topologyPool is the pool of a template of a topology.
 func topologyPool(template *infrav1.ElementalMachineTemplate) string {
 	return cmp.Or(template.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel], clusterupgrade.ControlPlanePool)
@@ -34,7 +28,7 @@ func topologyPool(template *infrav1.ElementalMachineTemplate) string {
 
 // formerKey is what the former OS of a template is recorded by. The templates of a topology are replaced, and their pools stay.
 func formerKey(template *infrav1.ElementalMachineTemplate) string {
-	if isOfTopology(template) {
+	if clusterupgrade.IsOfTopology(template) {
 		return poolKey(topologyPool(template))
 	}
 	return template.Name
@@ -121,7 +115,7 @@ func (r *Reconciler) revertVariable(ctx context.Context, o *observation, pool st
 // awaitTopology says that a topology is yet to give a template the image which the variable of its pool has: its nodes would go on unless they are
 // held. Empty if it is not, or if the variable is put back.
 func (r *Reconciler) awaitTopology(ctx context.Context, o *observation, template *infrav1.ElementalMachineTemplate) (string, error) {
-	if !isOfTopology(template) {
+	if !clusterupgrade.IsOfTopology(template) {
 		return "", nil
 	}
 	cluster, err := r.topologyOf(ctx, o)

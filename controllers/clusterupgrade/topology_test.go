@@ -54,6 +54,7 @@ var _ = Describe("An ElementalClusterUpgrade of a topology", func() {
 
 	It("does not end, when it is cancelled, before the topology has what is to be held", func() {
 		w.begin()
+		w.rollsOut("b")
 		apiserver.Change(ctx, c, w.upgrade, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Cancel = true })
 		Expect(w.settle().Message).To(Equal("cancelled; " + comes + ", or put variable elementalOSImage of the pool back"))
 		w.patch("a", imageB) // as the topology controller does

@@ -22,6 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/clusterupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts/attemptstest"
+	plans "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload/kubevirt"
@@ -34,7 +35,7 @@ const (
 	imageC = "oci:registry/os:c"
 )
 
-// world is a Cluster "c" with the pools "a" and "b", each with a Machine and a template of its name, which have imageA.
+// world is a Cluster "c" with the pools "a" and "b", each with a Machine and a template of its name, which have imageA. Its hosts do not fetch ahead.
 type world struct {
 	namespace  string
 	cluster    *clusterv1.Cluster
@@ -52,7 +53,7 @@ func newWorld() *world {
 			return kubevirt.Upgrade{Live: live, Version: version}
 		},
 	}
-	cluster, elemental := ownertest.Cluster(w.namespace, "c", infrav1.NodeUpgradeOption{})
+	cluster, elemental := ownertest.Cluster(w.namespace, "c", infrav1.NodeUpgradeOption{Prefetch: infrav1.PrefetchNone})
 	plane.Create(ctx, cluster, elemental)
 	w.cluster = cluster
 	w.addPool("a")
@@ -81,7 +82,7 @@ func (w *world) addPool(name string) {
 	w.runs(name, imageA)
 }
 
-// addHost that serves the machine of a pool. Its agent does not fetch ahead.
+// addHost that serves the machine of a pool.
 func (w *world) addHost(name string, serves *infrav1.ElementalMachine) {
 	GinkgoHelper()
 	host := &infrav1.ElementalHost{ObjectMeta: w.meta("host-" + name)}
@@ -122,6 +123,17 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 func (w *world) image(name string) string {
 	image, _ := osversion.Image(w.template(name).Spec.Template.Spec.OSVersionManagement)
 	return image
+}
+
+// hold is why the upgrade of the node of a pool must not start now; empty if it may.
+func (w *world) hold(name string) infrav1.HoldReason {
+	GinkgoHelper()
+	plan, err := plans.Read(ctx, c, w.upgrade, apiserver.Get(ctx, c, &infrav1.ElementalCluster{ObjectMeta: w.meta("c")}).Status.UpgradeSlots)
+	Expect(err).NotTo(HaveOccurred())
+	if held := plan.Hold(name, w.clock.Now()); held != nil {
+		return held.Reason
+	}
+	return ""
 }
 
 // patch the image of a pool's template, as somebody else.

@@ -81,7 +81,7 @@ type observation struct {
 	rival    *infrav1.ElementalHostUpgrade
 	// clusterDigest is what the ElementalClusterUpgrade in force has its image resolved to; empty if that is not the attempt's, or there is none.
 	clusterDigest string
-	// queued is what keeps the attempt from a slot, where that is known before anything is checked: see queue.
+	// queued is what keeps the attempt from a slot, where that is known before anything is read live: see queue and leaveToAdmit.
 	queued []*hold
 
 	// workload is nil while the workload cluster cannot be reached, and node with it. unreached is the cause; nil where
@@ -279,7 +279,11 @@ func (r *Reconciler) openChain(ctx context.Context, o *observation) (string, err
 
 // observeClusterDigest looks up the digest that all nodes of a cluster's upgrade get.
 func (r *Reconciler) observeClusterDigest(ctx context.Context, o *observation) error {
-	governing, err := clusterupgrade.Governing(ctx, r.Client, o.clusterKey())
+	return r.readClusterDigest(ctx, o, r.Client)
+}
+
+func (r *Reconciler) readClusterDigest(ctx context.Context, o *observation, from client.Reader) error {
+	governing, err := clusterupgrade.Governing(ctx, from, o.clusterKey())
 	if err == nil && governing != nil && clusterupgrade.IsFor(governing, o.upgrade) {
 		o.clusterDigest = clusterupgrade.Digest(governing)
 	}

@@ -36,7 +36,7 @@ const (
 // preflight looks at the checks, and then asks the host to take part. It is run again in every reconcile until the host has
 // been triggered, but for those in which others keep the attempt from its slot: see queue. What was listed in the workload
 // cluster may be a few seconds old here: the reconcile that takes the slot, and the one that triggers the host, run the
-// checks once more on what is so then, see checkNow. A host is neither asked nor triggered but for what the owner of its
+// checks once more on what is so then. Before the slot is taken a host fetches its image whatever is wrong with other nodes: see leaveToAdmit. A host is neither asked nor triggered but for what the owner of its
 // Machine, read live directly before, is known to want, and no host but that of the Machine: whoever can write an attempt
 // could choose its OS, or a host that is not drained, otherwise.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
@@ -56,11 +56,27 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 		return sequence.Result{}, err
 	}
 	if len(o.queued) == 0 || !isQueued(o.upgrade) {
-		if result, err := r.check(ctx, o, preflight.Sources{MaxAge: o.maxAge()}); err != nil || !result.IsDone() {
-			return result, err
+		blocked, err := r.check(ctx, o, preflight.Sources{MaxAge: o.maxAge()})
+		if !o.admitted() {
+			blocked = o.leaveToAdmit(blocked)
+		}
+		if err != nil || len(blocked) > 0 {
+			return await(o.pollBlocked(blocked), blocked...), err
 		}
 	}
 	return r.askToPrepare(ctx, o)
+}
+
+// leaveToAdmit leaves what keeps the attempt from a slot to step Admit, and returns what concerns its host alone.
+func (o *observation) leaveToAdmit(blocked []*hold) (ofHost []*hold) {
+	for _, held := range blocked {
+		if preflight.IsOfHost(held.Check) {
+			ofHost = append(ofHost, held)
+		} else {
+			o.queued = append(o.queued, held)
+		}
+	}
+	return ofHost
 }
 
 // maxAge of what is listed in the workload cluster. While the node of an attempt that has its slot is drained that is only
@@ -77,7 +93,8 @@ func (r *Reconciler) checkNow(ctx context.Context, o *observation) (sequence.Res
 	if o.workload == nil || o.node == nil {
 		return o.awaitCluster(), nil
 	}
-	return r.check(ctx, o, r.sourcesNow(o))
+	blocked, err := r.check(ctx, o, r.sourcesNow(o))
+	return await(o.pollBlocked(blocked), blocked...), err
 }
 
 // sourcesNow are for checks of what is so now. Of a control plane it is looked at past all caches, as a second member of etcd that is lost
@@ -89,11 +106,11 @@ func (r *Reconciler) sourcesNow(o *observation) preflight.Sources {
 	return preflight.Sources{}
 }
 
-// check runs the checks, records what they found, and waits while any blocks.
-func (r *Reconciler) check(ctx context.Context, o *observation, from preflight.Sources) (sequence.Result, error) {
+// check runs the checks, records what they found, and returns what blocks.
+func (r *Reconciler) check(ctx context.Context, o *observation, from preflight.Sources) ([]*hold, error) {
 	results, err := r.runChecks(ctx, o, from)
 	if err != nil {
-		return sequence.Result{}, err
+		return nil, err
 	}
 	if len(o.queued) > 0 { // what other nodes do until it has its turn decides nothing
 		results = slices.DeleteFunc(results, func(result infrav1.PreflightResult) bool {
@@ -101,7 +118,7 @@ func (r *Reconciler) check(ctx context.Context, o *observation, from preflight.S
 		})
 	}
 	o.upgrade.Status.Preflight = preflight.ByCheck(results)
-	return await(pollBlocked(results), blockers(results)...), nil
+	return blockers(results), nil
 }
 
 // unknownReason is why it is not known which OS is wanted.
@@ -174,13 +191,18 @@ func (r *Reconciler) missingRoot(ctx context.Context, o *observation) (string, e
 	return roots.Missing(ctx, o.upgrade.Namespace, imagerules.Governing(o.elementalCluster, o.host), o.upgrade.Spec.ImageURI)
 }
 
-// pollBlocked is after how long to look again at what blocks. A bad image can hold a whole cluster for days, until a
-// person does something, which is an event.
-func pollBlocked(results []infrav1.PreflightResult) time.Duration {
-	if preflight.HeldByQuarantine(results) {
+// pollBlocked is after how long to look again at what blocks. A bad image can hold a whole cluster for days, until a user acts, which is an event. Of what blocks
+// a node without a slot, less often the longer it has.
+func (o *observation) pollBlocked(blocked []*hold) time.Duration {
+	if slices.ContainsFunc(blocked, func(held *hold) bool { return held.Reason == infrav1.HoldImageQuarantined }) {
 		return pollSlots
 	}
-	return pollCluster
+	former := attempts.FirstHold(o.upgrade)
+	if former == nil || former.Reason != infrav1.HoldPreflightFailed || o.admitted() {
+		return pollCluster
+	}
+	const tenth = 10
+	return min(max(pollCluster, o.now.Sub(former.Since.Time)/tenth), pollSlots)
 }
 
 // runChecks returns what is not as it should be.

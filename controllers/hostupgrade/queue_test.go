@@ -177,7 +177,7 @@ var _ = Describe("Attempts that wait for a slot", func() {
 		Expect(w.status(ctx).Position()).To(Equal("Admit (4/14)"))
 		freeSlots(ctx, w)
 		w.rest(ctx)
-		Expect(w.status(ctx).Position()).To(Equal("Preflight (1/14)"))
+		Expect(w.status(ctx).Position()).To(Equal("Admit (4/14)"))
 		Expect(w.status(ctx).Preflight).To(ConsistOf(HaveField("Check", "NodeSchedulable")))
 		Expect(w.slots(ctx)).To(BeEmpty())
 		w.changeNode(ctx, func(node *corev1.Node) { node.Spec.Unschedulable = false })

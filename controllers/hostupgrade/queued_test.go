@@ -164,11 +164,19 @@ var _ = DescribeTable("madeWay, of one that is removed", func(change func(*infra
 	Entry("as history, of which there is much", in(infrav1.UpgradeSucceeded), false),
 )
 
-var _ = DescribeTable("pollBlocked", func(expected time.Duration, checks ...string) {
-	status := infrav1.ElementalHostUpgradeStatus{}
-	blockedBy(checks...)(&status)
-	Expect(pollBlocked(status.Preflight)).To(Equal(expected))
+var _ = DescribeTable("pollBlocked", func(expected, since time.Duration, reasons ...infrav1.HoldReason) {
+	o := typical()
+	blocked := []*hold{}
+	for _, reason := range reasons {
+		blocked = append(blocked, &hold{Reason: reason})
+	}
+	if since > 0 {
+		o.upgrade.Status.Holds = []hold{{Reason: infrav1.HoldPreflightFailed, Since: metav1.NewTime(o.now.Add(-since))}}
+	}
+	Expect(o.pollBlocked(blocked)).To(Equal(expected))
 },
-	Entry("by what is read of the workload cluster", pollCluster, "NodeReady"),
-	Entry("by what a person has to lift, whatever else", pollSlots, "Quarantine", "NodeReady"),
+	Entry("by what is read of the workload cluster", pollCluster, time.Duration(0), infrav1.HoldPreflightFailed),
+	Entry("for a while", 10*time.Second, 100*time.Second, infrav1.HoldPreflightFailed),
+	Entry("for long", pollSlots, time.Hour, infrav1.HoldPreflightFailed),
+	Entry("by what a user has to lift, whatever else", pollSlots, time.Duration(0), infrav1.HoldImageQuarantined, infrav1.HoldPreflightFailed),
 )

@@ -106,7 +106,7 @@ var _ = Describe("What an attempt waits for is in its holds", func() {
 	It("with each check that blocks", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		setUnschedulable(ctx, w, true)
-		w.rest(ctx)
+		w.drive(ctx, nil)
 		Expect(holdsIn(ctx, w)).To(HaveExactElements(SatisfyAll(
 			HaveField("Reason", infrav1.HoldPreflightFailed), HaveField("Object", "Node/"+w.host))))
 	})

@@ -133,7 +133,8 @@ var _ = Describe("An upgrade", func() {
 		w.changeNode(ctx, func(node *corev1.Node) { node.Spec.Unschedulable = true })
 		w.drive(ctx, nil)
 		Expect(w.status(ctx).Message).To(Equal("Node/" + w.host + ": was cordoned by someone else and is left alone: kubectl uncordon it to let its upgrade start"))
-		Expect(w.marks(ctx)).To(Equal(marks{Phase: infrav1.UpgradeProgressing, Unschedulable: true, OS: oldDigest}))
+		Expect(w.marks(ctx)).To(Equal(marks{Phase: infrav1.UpgradeProgressing, Unschedulable: true, Asked: true, Pin: newDigest, OS: oldDigest}),
+			"its host has fetched the image")
 
 		By("going ahead when the check is waived, and not uncordoning in the end")
 		change(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}, func(u *infrav1.ElementalHostUpgrade) {

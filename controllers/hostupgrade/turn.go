@@ -203,9 +203,13 @@ func (r *Reconciler) awaitFetchTurn(ctx context.Context, o *observation) (sequen
 		"waiting for other hosts of Cluster %s to fetch their image: one until it is resolved, %d at a time after that", o.upgrade.Spec.ClusterName, clusterupgrade.MaxFetching))), nil
 }
 
-// unlessStopped reads past the cache whether the rollout was stopped: an attempt whose host could not fetch the image records that before its place is free.
+// unlessStopped reads past the cache whether the rollout was stopped: an attempt whose host could not fetch the image records that before its place is free. The
+// host that resolves the image is not asked to where the cluster's upgrade has it resolved a moment ago.
 func (r *Reconciler) unlessStopped(ctx context.Context, o *observation) (sequence.Result, error) {
 	err := r.rolloutOf(ctx, o, r.APIReader)
+	if err == nil && o.digest() == "" {
+		err = r.readClusterDigest(ctx, o, r.APIReader)
+	}
 	held := o.stopped()
 	if err != nil || held != nil {
 		r.fetches.release(o)
@@ -213,8 +217,12 @@ func (r *Reconciler) unlessStopped(ctx context.Context, o *observation) (sequenc
 	return await(pollTurn, held), err
 }
 
-// awaitFetched waits for a host that fetches. Others fetch in the place of one that has stopped to report.
+// awaitFetched waits for a host that fetches. Others fetch in the place of one that has stopped to report, or says that it cannot.
 func (o *observation) awaitFetched(image string) sequence.Result {
+	if why := o.hostReport().Message; why != "" {
+		return await(pollHost, infrav1.NewHold(infrav1.HoldImageNotFetched, "ElementalHost/"+o.host.Name,
+			fmt.Sprintf("ElementalHost %s cannot fetch %s, and tries again: %s", o.host.Name, image, why)))
+	}
 	if seen := o.host.Status.Agent.LastSeen; seen.IsZero() || o.now.Sub(seen.Time) < fetchSilence {
 		return sequence.Wait(pollHost, "ElementalHost %s is fetching %s", o.host.Name, image)
 	}

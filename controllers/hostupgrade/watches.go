@@ -311,7 +311,10 @@ func orderChanged() predicate.Funcs {
 		CreateFunc:  func(event.CreateEvent) bool { return false }, // it holds attempts, and lets none go
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: predicates.Changed(func(upgrade *infrav1.ElementalClusterUpgrade) any {
-			return []any{upgrade.Generation, upgrade.DeletionTimestamp.IsZero(), upgrade.Status.Stage, openGates(upgrade), upgrade.PhaseNow()}
+			return []any{
+				upgrade.Generation, upgrade.DeletionTimestamp.IsZero(), annotations.HasPaused(upgrade), upgrade.PhaseNow(), upgrade.Status.Stage,
+				upgrade.Status.NextWindow == nil, openGates(upgrade),
+			}
 		}).UpdateFunc,
 	}
 }

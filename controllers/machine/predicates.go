@@ -50,7 +50,7 @@ func isInterruptible(object client.Object) bool {
 // seenSpec is a host's spec without what others ask of the host.
 func seenSpec(host *infrav1.ElementalHost) infrav1.ElementalHostSpec {
 	spec := host.Spec
-	spec.Upgrade, spec.Prefetch = nil, nil
+	spec.Upgrade = nil
 	return spec
 }
 

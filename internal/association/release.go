@@ -76,7 +76,6 @@ func (c *Claimer) Release(ctx context.Context, host *infrav1.ElementalHost) erro
 	before := host.DeepCopy()
 	hoststate.SetLabel(host, infrav1.NeedsResetLabel, true)
 	host.Spec.BootstrapSecret = nil
-	host.Spec.Prefetch = nil
 	err := c.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("releasing ElementalHost %s: %w", host.Name, err)

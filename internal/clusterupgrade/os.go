@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
@@ -38,4 +40,10 @@ func Desired(upgrade *infrav1.ElementalClusterUpgrade, of infrav1.OSVersionManag
 func IsFor(upgrade *infrav1.ElementalClusterUpgrade, attempt *infrav1.ElementalHostUpgrade) bool {
 	image := Image(upgrade)
 	return image != "" && osversion.SameImage(image, attempt.Spec.ImageURI)
+}
+
+// IsOfTopology reports whether the topology controller of Cluster API would put a template back.
+func IsOfTopology(template *infrav1.ElementalMachineTemplate) bool {
+	_, owned := template.Labels[clusterv1.ClusterTopologyOwnedLabel]
+	return owned
 }

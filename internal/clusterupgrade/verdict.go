@@ -217,3 +217,11 @@ func shortened(said []string) string {
 	}
 	return strings.Join(said, "; ")
 }
+
+// Named are the first of some names.
+func Named(names []string) string {
+	if len(names) > maxNamed {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
+	}
+	return strings.Join(names, ", ")
+}

@@ -35,8 +35,7 @@ var (
 		wire.PhaseAcknowledged, wire.PhaseFetching, wire.PhaseFetched, wire.PhaseApplying, wire.PhaseRebooting,
 		wire.PhaseAssessing, wire.PhaseSucceeded, wire.PhaseFailed, wire.PhaseRolledBack,
 	}
-	prefetchPhases = []string{wire.PhaseFetching, wire.PhaseFetched, wire.PhaseFailed}
-	addressTypes   = []string{
+	addressTypes = []string{
 		string(clusterv1.MachineHostName), string(clusterv1.MachineExternalIP), string(clusterv1.MachineInternalIP),
 		string(clusterv1.MachineExternalDNS), string(clusterv1.MachineInternalDNS),
 	}
@@ -55,9 +54,8 @@ func statusOf(report wire.Report) (infrav1.ElementalHostStatus, error) {
 		Bootstrapped: report.Bootstrapped,
 		Addresses:    check.addresses(report.Addresses),
 		OS:           check.os(report.OS),
-		Agent:        infrav1.HostAgent{Version: report.AgentVersion, VolatileWorkDir: trim(report.VolatileWorkDir), Prefetches: report.Prefetches},
+		Agent:        infrav1.HostAgent{Version: report.AgentVersion, VolatileWorkDir: trim(report.VolatileWorkDir)},
 		Upgrade:      check.attempt(report.Upgrade),
-		Prefetch:     check.prefetch(report.Prefetch),
 	}
 	return status, check.err
 }
@@ -166,18 +164,6 @@ func (c *checker) attempt(said *wire.Attempt) *infrav1.HostUpgradeStatus {
 		Message:    trim(said.Message),
 		Checks:     checksOf(said.Checks),
 		Progress:   c.progress(said.Progress),
-	}
-}
-
-func (c *checker) prefetch(said *wire.PrefetchStatus) *infrav1.HostPrefetchStatus {
-	if said == nil {
-		return nil
-	}
-	c.text("prefetch.id", said.ID, maxShort)
-	c.oneOf("prefetch.phase", said.Phase, prefetchPhases)
-	c.digest("prefetch.digest", said.Digest)
-	return &infrav1.HostPrefetchStatus{
-		ID: said.ID, Phase: infrav1.HostUpgradePhase(said.Phase), Digest: said.Digest, Message: trim(said.Message),
 	}
 }
 

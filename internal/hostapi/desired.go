@@ -26,7 +26,6 @@ func Desired(host *infrav1.ElementalHost) wire.Desired {
 		Reset:    hoststate.HasLabel(host, infrav1.NeedsResetLabel) && !hoststate.HasLabel(host, infrav1.ResetLabel),
 	}
 	desired.Upgrade = upgradeOf(host, desired.Reset)
-	desired.Prefetch = prefetchOf(host)
 	desired.Bootstrap = mayBootstrap(host) && !desired.Reset && finished(host, desired.Upgrade)
 	desired.Unreported = host.Status.OS == (infrav1.HostOS{})
 	desired.Revision = revisionOf(desired)
@@ -47,19 +46,6 @@ func upgradeOf(host *infrav1.ElementalHost, reset bool) *wire.Upgrade {
 		return ownUpgrade(hoststate.IdleAttempt(host), host)
 	}
 	return nil
-}
-
-// prefetchOf returns the image order of a host that is a node. One that is about to be wiped fetches nothing.
-func prefetchOf(host *infrav1.ElementalHost) *wire.Prefetch {
-	order := host.Spec.Prefetch
-	isNode := host.Spec.Approved && host.Spec.MachineRef != nil && hoststate.Bootstrapped(host) && !hoststate.Released(host)
-	if order == nil || !isNode {
-		return nil
-	}
-	return &wire.Prefetch{
-		ID: order.ID, ImageURI: order.ImageURI, Digest: order.Digest, UpgradeRecovery: order.UpgradeRecovery,
-		ImageVerification: imagerules.Convert(order.ImageVerification),
-	}
 }
 
 func managedUpgrade(host *infrav1.ElementalHost) *wire.Upgrade {

@@ -82,15 +82,6 @@ func asked(uri string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{"osVersion": json.RawMessage(`{"imageUri":"` + uri + `"}`)}
 }
 
-func orders(h *infrav1.ElementalHost) {
-	h.Spec.MachineRef = &corev1.ObjectReference{Name: "m"}
-	h.Spec.Prefetch = &infrav1.HostPrefetch{
-		ID: "edge", ImageURI: "oci://r/os:2", Digest: "sha256:2", UpgradeRecovery: true, ImageVerification: signedFor,
-	}
-}
-
-var prefetch = wire.Prefetch{ID: "edge", ImageURI: "oci://r/os:2", Digest: "sha256:2", UpgradeRecovery: true, ImageVerification: signedBy}
-
 var (
 	bootstrapped = label(infrav1.BootstrappedLabel, "true")
 	pending      = label(infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradePending)
@@ -123,13 +114,6 @@ var _ = DescribeTable("What is desired of a host",
 	Entry("no second bootstrap", wire.Desired{Approved: true}, edit(serves), bootstrapped),
 	Entry("no second bootstrap, as the host says", wire.Desired{Approved: true}, edit(serves), edit(func(h *infrav1.ElementalHost) { h.Status.Bootstrapped = true })),
 	Entry("no bootstrap of what is reset", wire.Desired{Approved: true, Reset: true}, edit(serves), label(infrav1.NeedsResetLabel, "true")),
-
-	Entry("an image order of a node", wire.Desired{Approved: true, Prefetch: &prefetch}, bootstrapped, edit(orders)),
-	Entry("an image order beside an attempt", wire.Desired{Approved: true, Upgrade: &managed, Prefetch: &prefetch}, bootstrapped, edit(orders), attempt("a-1")),
-	Entry("no image order of what is no node", wire.Desired{Approved: true}, edit(orders)),
-	Entry("no image order of what is not approved", wire.Desired{}, bootstrapped, edit(orders), edit(func(h *infrav1.ElementalHost) { h.Spec.Approved = false })),
-	Entry("no image order of what serves no machine", wire.Desired{Approved: true}, bootstrapped, edit(orders), edit(func(h *infrav1.ElementalHost) { h.Spec.MachineRef = nil })),
-	Entry("no image order of what is reset", wire.Desired{Approved: true, Reset: true}, bootstrapped, edit(orders), label(infrav1.NeedsResetLabel, "true")),
 
 	Entry("an attempt, prepared", wire.Desired{Approved: true, Upgrade: &managed}, attempt("a-1"), bootstrapped),
 	Entry("an attempt, triggered", wire.Desired{Approved: true, Upgrade: &managedApply}, bootstrapped, triggered("a-1", thisBoot)),

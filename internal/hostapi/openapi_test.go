@@ -127,7 +127,6 @@ var _ = Describe("openapi.yaml", func() {
 // wireTypes are the types of internal/wire that travel, by the name of their schema.
 var wireTypes = map[string]any{
 	"Registration": wire.Registration{}, "HostCreate": wire.HostCreate{}, "Desired": wire.Desired{}, "Upgrade": wire.Upgrade{}, "Boot": wire.Boot{},
-	"Prefetch": wire.Prefetch{}, "PrefetchStatus": wire.PrefetchStatus{},
 	"Report": wire.Report{}, "Address": wire.Address{}, "OS": wire.OS{}, "Attempt": wire.Attempt{}, "Check": wire.Check{}, "Progress": wire.Progress{},
 	"ImageVerification": wire.ImageVerification{}, "ImageVerificationRule": wire.ImageVerificationRule{}, "ImageIdentity": wire.ImageIdentity{},
 	"Bootstrap": wire.Bootstrap{}, "Reset": wire.Reset{}, "Authorities": wire.Authorities{}, "Error": wire.Error{},

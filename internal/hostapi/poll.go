@@ -71,22 +71,14 @@ func (s *Server) replyDesired(r *http.Request, namespace string, desired wire.De
 
 // completeDesired adds the trusted root to a desired state. The revision does not depend on the root.
 func completeDesired(ctx context.Context, roots *imagerules.Roots, namespace string, desired wire.Desired) (wire.Desired, error) {
+	if desired.Upgrade == nil {
+		return desired, nil
+	}
+	upgrade := *desired.Upgrade
 	var err error
-	if desired.Upgrade != nil {
-		upgrade := *desired.Upgrade
-		if upgrade.ImageVerification, err = roots.Complete(ctx, namespace, upgrade.ImageVerification); err != nil {
-			return wire.Desired{}, err
-		}
-		desired.Upgrade = &upgrade
-	}
-	if desired.Prefetch != nil {
-		prefetch := *desired.Prefetch
-		if prefetch.ImageVerification, err = roots.Complete(ctx, namespace, prefetch.ImageVerification); err != nil {
-			return wire.Desired{}, err
-		}
-		desired.Prefetch = &prefetch
-	}
-	return desired, nil
+	upgrade.ImageVerification, err = roots.Complete(ctx, namespace, upgrade.ImageVerification)
+	desired.Upgrade = &upgrade
+	return desired, err
 }
 
 // hold keeps a request pending. If its connection serves no other request it is parked, which takes a third of the memory; otherwise it

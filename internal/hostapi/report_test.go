@@ -38,7 +38,6 @@ func everything() wire.Report {
 		OS: wire.OS{
 			ImageURI: "oci://r/os:1", Digest: "sha256:1", Snapshot: 3, BootMode: "active", BootID: "b-1", Version: "OS 1", FreeBytes: 7,
 		},
-		Prefetches: true, Prefetch: &wire.PrefetchStatus{ID: "edge", Phase: wire.PhaseFailed, Digest: resolved, Message: "it is not signed"},
 		Upgrade: &wire.Attempt{
 			Attempt: "a-1", Phase: wire.PhaseApplying, Digest: resolved, ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
 			Healthy: true, Message: "half", Progress: &wire.Progress{Stage: wire.StageDownload, Bytes: 4, TotalBytes: 8},
@@ -62,11 +61,8 @@ func stored() infrav1.ElementalHostStatus {
 		OS: infrav1.HostOS{
 			ImageURI: "oci://r/os:1", Digest: "sha256:1", Snapshot: 3, BootMode: "active", BootID: "b-1", Version: "OS 1", FreeBytes: 7,
 		},
-		Agent:   infrav1.HostAgent{Version: "v0.8.0", VolatileWorkDir: "/var is in memory", Prefetches: true},
+		Agent:   infrav1.HostAgent{Version: "v0.8.0", VolatileWorkDir: "/var is in memory"},
 		BootIDs: []string{"b-1"},
-		Prefetch: &infrav1.HostPrefetchStatus{
-			ID: "edge", Phase: infrav1.HostUpgradeFailed, Digest: resolved, Message: "it is not signed",
-		},
 		Upgrade: &infrav1.HostUpgradeStatus{
 			Attempt: "a-1", Phase: infrav1.HostUpgradeApplying, Digest: resolved, ImageBytes: 8, FreeBytes: 9, FromBootID: "b-0",
 			Healthy: true, Message: "half", Progress: &infrav1.HostUpgradeProgress{Stage: "Download", Bytes: 4, TotalBytes: 8},

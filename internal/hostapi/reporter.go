@@ -234,7 +234,7 @@ func recentBoots(known []string, boot string) []string {
 
 // withAgent returns a status with another agent, and all else as it is.
 func withAgent(status infrav1.ElementalHostStatus, agent infrav1.HostAgent) infrav1.ElementalHostStatus {
-	agent.VolatileWorkDir, agent.Prefetches = status.Agent.VolatileWorkDir, status.Agent.Prefetches
+	agent.VolatileWorkDir = status.Agent.VolatileWorkDir
 	status.Agent = agent
 	return status
 }

@@ -26,12 +26,10 @@ func statusPatch(status infrav1.ElementalHostStatus) ([]byte, error) {
 		"agent": object{
 			"version":         orNull(status.Agent.Version),
 			"volatileWorkDir": orNull(status.Agent.VolatileWorkDir),
-			"prefetches":      orNull(status.Agent.Prefetches),
 			"outdated":        nil,                   // a current agent reports
 			"lastSeen":        status.Agent.LastSeen, // null when zero
 		},
-		"upgrade":  upgradePatch(status.Upgrade),
-		"prefetch": prefetchPatch(status.Prefetch),
+		"upgrade": upgradePatch(status.Upgrade),
 	}
 	if len(status.BootIDs) > 0 {
 		fields["bootIDs"] = status.BootIDs
@@ -87,18 +85,6 @@ func upgradePatch(upgrade *infrav1.HostUpgradeStatus) any {
 		"message":    orNull(upgrade.Message),
 		"progress":   progressPatch(upgrade.Progress),
 		"checks":     checksPatch(upgrade.Checks),
-	}
-}
-
-func prefetchPatch(prefetch *infrav1.HostPrefetchStatus) any {
-	if prefetch == nil {
-		return nil
-	}
-	return object{
-		"id":      prefetch.ID,
-		"phase":   prefetch.Phase,
-		"digest":  orNull(prefetch.Digest),
-		"message": orNull(prefetch.Message),
 	}
 }
 

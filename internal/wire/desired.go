@@ -41,8 +41,6 @@ type Desired struct {
 	Reset bool `json:"reset,omitempty"`
 	// Upgrade is the attempt that the host takes part in.
 	Upgrade *Upgrade `json:"upgrade,omitempty"`
-	// Prefetch is an image that the host has to have fetched, besides those of attempts. Agents that do not know the field ignore it.
-	Prefetch *Prefetch `json:"prefetch,omitempty"`
 	// Unreported is true while the API has no report of the host: it is new, or "clusterctl move", which does not preserve its status, has
 	// moved it to another management cluster. The host then reports everything.
 	Unreported bool `json:"unreported,omitempty"`
@@ -72,19 +70,6 @@ type Boot struct {
 	BootID string `json:"bootID"`
 	// Digest of the image that was booted; empty if the OS has none, as one that was installed from media.
 	Digest string `json:"digest,omitempty"`
-}
-
-// Prefetch is an order to fetch an image and to keep it, for attempts that are to come.
-type Prefetch struct {
-	// ID of the order. What was reported of one order must not be used for another.
-	ID       string `json:"id"`
-	ImageURI string `json:"imageURI"`
-	// Digest that the image has to have, if another host has resolved it already.
-	Digest string `json:"digest,omitempty"`
-	// UpgradeRecovery says that the recovery system will be upgraded to it, too, for which there has to be space.
-	UpgradeRecovery bool `json:"upgradeRecovery,omitempty"`
-	// ImageVerification that the image has to pass; nil for none.
-	ImageVerification *ImageVerification `json:"imageVerification,omitempty"`
 }
 
 // OSVersion is the value of osVersionManagement["osVersion"].

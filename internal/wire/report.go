@@ -18,22 +18,6 @@ type Report struct {
 	Addresses       []Address `json:"addresses,omitempty"`
 	OS              OS        `json:"os"`
 	Upgrade         *Attempt  `json:"upgrade,omitempty"`
-	// Prefetches is true if the agent carries out Desired.Prefetch.
-	Prefetches bool `json:"prefetches,omitempty"`
-	// Prefetch is how far the agent is with it; nil if there is none.
-	Prefetch *PrefetchStatus `json:"prefetch,omitempty"`
-}
-
-// PrefetchStatus is how far a host is with Desired.Prefetch.
-type PrefetchStatus struct {
-	// ID of the order.
-	ID string `json:"id"`
-	// Digest that it was resolved to; empty before.
-	Digest string `json:"digest,omitempty"`
-	// Phase is PhaseFetching, PhaseFetched or PhaseFailed. What has failed is tried again.
-	Phase string `json:"phase"`
-	// Message says why the image is not fetched yet.
-	Message string `json:"message,omitempty"`
 }
 
 // Address of a host; Type is one of Cluster API's MachineAddressTypes (Hostname, InternalIP, ...).

@@ -18,14 +18,15 @@ import (
 )
 
 var _ = Describe("A window of an ElementalClusterUpgrade", func() {
-	It("is what templates are changed in", func(ctx SpecContext) {
+	It("is what nodes start in, whose hosts have fetched the image before", func(ctx SpecContext) {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		soon := time.Now().UTC().Add(2 * time.Hour)
 		closed := fmt.Sprintf("  windows:\n  - {schedule: \"%d %d * * *\", durationSeconds: 60}\n", soon.Minute(), soon.Hour())
 		Expect(apply(ctx, "window", wanted, closed)).To(Succeed())
 		Eventually(status).WithContext(ctx).WithArguments("window").Should(And(
 			HaveField("Message", HavePrefix("no window is ")), HaveField("NextWindow", Not(BeNil()))))
-		Consistently(cluster.Attempts, calm).WithContext(ctx).ShouldNot(ContainElement(HaveField("Spec.ImageURI", wanted.URI())), "no template is changed")
+		Expect(fetched(ctx, wanted)).To(HaveLen(all))
+		Consistently(begun, calm).WithContext(ctx).WithArguments(wanted).Should(BeEmpty())
 
 		By("opening a window that is long enough")
 		Expect(patch(ctx, "window", `{"windows":[{"schedule":"0 * * * *","durationSeconds":7200}]}`)).To(Succeed())
