@@ -40,15 +40,14 @@ type ElementalClusterUpgradeSpec struct {
 	// +optional
 	KubeVirt *ClusterKubeVirt `json:"kubeVirt,omitempty"`
 
-	// windows in which templates are changed and nodes begun. A node is not begun where, by the slowest one so far, it would not be done when
-	// the window closes; one that has been begun is finished. Default: always.
+	// windows in which upgrades of nodes may start. One does not start where, by the slowest one so far, it would not be done when the window
+	// closes; one that has started is finished. Templates are changed, and images fetched, at any time. Default: always.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Windows []UpgradeWindow `json:"windows,omitempty"`
 
-	// gates are evaluated before each node, before the templates of a stage are changed, and before the upgrade succeeds. It does not go on while one
-	// is closed.
+	// gates are evaluated before each node, and before the upgrade succeeds. It does not continue while one is closed.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
