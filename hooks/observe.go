@@ -134,7 +134,7 @@ func (o *observation) upgradeName() string {
 	if o.rollout == nil {
 		return ""
 	}
-	return rollout.UpgradeName(o.wanted.machine.Name, o.rollout.Name)
+	return attempts.NameFor(o.wanted.machine, o.host.Name, o.rollout.Name)
 }
 
 // pinned is the digest that the rollout resolved the image to; empty if it did not.

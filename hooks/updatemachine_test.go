@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
@@ -111,7 +112,7 @@ func (w *worker) pins(digest string) {
 // attemptName is that of the attempt of the rollout.
 func (w *worker) attemptName() string {
 	GinkgoHelper()
-	return rollout.UpgradeName("m", w.rollsOut().Name)
+	return attempts.NameFor(w.machine, w.host.Name, w.rollsOut().Name)
 }
 
 // ask sends a request with these objects, whether or not they are what is stored.

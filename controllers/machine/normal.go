@@ -74,6 +74,9 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (ctrl.Result, erro
 	if !readyToClaim(s) {
 		return ctrl.Result{}, nil
 	}
+	if suspected, err := r.isSuspected(ctx, s); err != nil || suspected {
+		return ctrl.Result{}, err
+	}
 	claimer := r.claimer()
 	claimer.OSReplaced = func(host *infrav1.ElementalHost, former infrav1.OSVersionManagement) {
 		r.record(hostOSReplaced(s.machine, host, former))

@@ -139,3 +139,8 @@ func nodeChanged() predicate.Funcs {
 func request(namespace, name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
+
+// rolloutChanged passes what stops a rollout, and no longer does.
+func rolloutChanged() predicate.Funcs {
+	return predicates.Changed(func(of *infrav1.ElementalRollout) any { return of.Spec.StoppedBy })
+}

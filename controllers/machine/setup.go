@@ -63,6 +63,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.ElementalMachineTemplate{},
 			handler.EnqueueRequestsFromMapFunc(r.templateToMachines),
 			templateChanged()).
+		Watches(&infrav1.ElementalRollout{},
+			handler.EnqueueRequestsFromMapFunc(r.rolloutToHostless),
+			rolloutChanged()).
 		Watches(&infrav1.ElementalHostUpgrade{},
 			handler.EnqueueRequestsFromMapFunc(upgradeToMachine),
 			upgradeChanged()).

@@ -21,7 +21,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -51,7 +50,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		of := ownertest.Rollout(ownertest.Template(w.ns, "t1", uri), "c1")
 		Expect(server.Client.Create(ctx, of)).To(Succeed())
 		Eventually(func() error { return cached.Get(ctx, client.ObjectKeyFromObject(of), of) }).Should(Succeed()) // it wakes no machine
-		upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: rollout.UpgradeName("m1", of.Name)}}
+		upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "attempt-" + of.Name}}
 		upgrade.Spec = infrav1.ElementalHostUpgradeSpec{
 			ClusterName: "c1", MachineName: "m1", ElementalMachineName: "m1", HostName: host.Name,
 			RolloutName: of.Name, ImageURI: uri, OSVersionManagement: wanted,

@@ -91,6 +91,11 @@ func (r *Reconciler) elementalClusterToMachines(ctx context.Context, object clie
 	return r.machinesOf(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: object.GetLabels()[clusterv1.ClusterNameLabel]})
 }
 
+// rolloutToHostless maps a rollout to the machines of its Cluster that have no host: one may be claimed once the rollout is stopped no more.
+func (r *Reconciler) rolloutToHostless(ctx context.Context, object client.Object) []reconcile.Request {
+	return machinesMatching(ctx, clusterview.New(r.Client, clusterview.ClusterOf(object)), func(machine *infrav1.ElementalMachine) bool { return machine.Spec.HostRef == nil })
+}
+
 // machinesOf are all machines of a Cluster.
 func (r *Reconciler) machinesOf(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
 	return machinesMatching(ctx, clusterview.New(r.Client, cluster), func(*infrav1.ElementalMachine) bool { return true })

@@ -12,6 +12,8 @@ import (
 	capiannotations "sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
@@ -19,7 +21,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 // verdict on a drain.
@@ -156,7 +157,7 @@ func (r *Reconciler) lastOf(ctx context.Context, elemental *infrav1.ElementalMac
 	if by == "" || owner.NotedOS(elemental) != hash {
 		return nil, nil
 	}
-	return existing.Get(ctx, r.Live, &infrav1.ElementalHostUpgrade{}, elemental.Namespace, rollout.UpgradeName(machine, by))
+	return attempts.OfRollout(ctx, r.Live, client.ObjectKey{Namespace: elemental.Namespace, Name: machine}, by)
 }
 
 // templateOf a machine is the one that is patched to upgrade it.

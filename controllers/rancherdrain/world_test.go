@@ -24,7 +24,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -141,9 +140,8 @@ func (w *world) rollOut(steps ...string) *infrav1.ElementalHostUpgrade {
 	GinkgoHelper()
 	w.patch(imageB)
 	w.assign(imageB, rolledOut)
-	name := rollout.UpgradeName("m", rolledOut)
-	attempt := attemptstest.New(w.namespace, name, "c", "m", imageB)
-	attempt.Spec.Driver = infrav1.DriverRancherDrain
+	attempt := attemptstest.New(w.namespace, "attempt", "c", "m", imageB)
+	attempt.Spec.Driver, attempt.Spec.RolloutName = infrav1.DriverRancherDrain, rolledOut
 	plane.Create(ctx, attempt)
 	w.enter(attempt, steps...)
 	return attempt

@@ -32,6 +32,15 @@ func OnElementalMachine(ctx context.Context, cache client.Reader, namespace, nam
 	return found.Items, nil
 }
 
+// OfRollout is the newest attempt on a Machine in a rollout; nil if there is none. The reader is the manager's cache, or live.
+func OfRollout(ctx context.Context, reader client.Reader, machine client.ObjectKey, rollout string) (*infrav1.ElementalHostUpgrade, error) {
+	found := &infrav1.ElementalHostUpgradeList{}
+	if err := reader.List(ctx, found, client.InNamespace(machine.Namespace), client.MatchingFields{ByMachine: machine.Name}); err != nil {
+		return nil, fmt.Errorf("listing ElementalHostUpgrades of Machine %s: %w", machine.Name, err)
+	}
+	return NewestWhere(found.Items, func(attempt *infrav1.ElementalHostUpgrade) bool { return attempt.Spec.RolloutName == rollout }), nil
+}
+
 // OnHost are all attempts on an ElementalHost, ended ones too, from the manager's cache. They must not be changed.
 func OnHost(ctx context.Context, cache client.Reader, namespace, name string) ([]infrav1.ElementalHostUpgrade, error) {
 	found := &infrav1.ElementalHostUpgradeList{}

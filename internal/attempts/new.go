@@ -30,8 +30,24 @@ type Upgrade struct {
 	Driver infrav1.UpgradeDriver
 }
 
-// Name of the attempt. It follows from the Machine and the rollout, so that there is only one, however often it is made.
-func (u Upgrade) Name() string { return rollout.UpgradeName(u.Machine.Name, u.Rollout) }
+// What the names of attempts start with. Those of control planes are first where attempts are listed by their names, as their nodes are upgraded first.
+const (
+	controlPlanePrefix = "control-plane-"
+	workerPrefix       = "worker-"
+)
+
+// Name of the attempt. It follows from the Machine, its host and the rollout, so that there is only one, however often it is made.
+func (u Upgrade) Name() string { return NameFor(u.Machine, u.Host.Name, u.Rollout) }
+
+// NameFor is the name of the attempt on a Machine and its host in a rollout. Sorted, the names of a rollout are in the order in which its nodes are upgraded, if these
+// have the names of their hosts.
+func NameFor(machine *clusterv1.Machine, host, of string) string {
+	prefix := workerPrefix
+	if util.IsControlPlaneMachine(machine) {
+		prefix = controlPlanePrefix
+	}
+	return rollout.UpgradeName(prefix+host, machine.Name, of)
+}
 
 // New makes the attempt, which is not created.
 func New(u Upgrade) *infrav1.ElementalHostUpgrade {

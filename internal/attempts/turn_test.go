@@ -101,3 +101,14 @@ var _ = DescribeTable("The host of an attempt fetches its image", func(expected 
 	Entry("not when it has stopped to report", false, "Prefetch", heldBy(infrav1.HoldHostNotReporting)),
 	Entry("not when it has ended", false, "Prefetch", inPhase(infrav1.UpgradeFailed)),
 )
+
+var _ = Describe("The names of the attempts of a rollout", func() {
+	It("are sorted as their nodes are upgraded", func() {
+		controlPlane := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "z", Labels: map[string]string{clusterv1.MachineControlPlaneLabel: ""}}}
+		worker := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+		names := []string{
+			attempts.NameFor(controlPlane, "z-1", "r"), attempts.NameFor(controlPlane, "z-2", "r"), attempts.NameFor(worker, "a-1", "r"), attempts.NameFor(worker, "b-1", "r"),
+		}
+		Expect(slices.IsSorted(names)).To(BeTrue(), "%s", names)
+	})
+})

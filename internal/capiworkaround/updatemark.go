@@ -19,7 +19,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
@@ -197,7 +196,7 @@ func (m marks) lastAttempt(ctx context.Context, reader client.Reader) (attempt *
 		return nil, "", err
 	}
 	if of := rollout.Current(rollouts, m.Owner.Spec.ClusterName, wanted); of != nil {
-		attempt, err = existing.Get(ctx, reader, &infrav1.ElementalHostUpgrade{}, namespace, rollout.UpgradeName(m.Owner.Name, of.Name))
+		attempt, err = attempts.OfRollout(ctx, reader, client.ObjectKeyFromObject(m.Owner), of.Name)
 		return attempt, of.Spec.ImageDigest, err
 	}
 	all := &infrav1.ElementalHostUpgradeList{}

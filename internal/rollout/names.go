@@ -21,9 +21,10 @@ const (
 // newName is a name for a rollout of a template. It is random, since it must not be used again: attempts, and approvals of nodes, are known by it.
 func newName(template string) string { return suffixed(template, rand.String(recordSuffix)) }
 
-// UpgradeName is the name of the attempt to upgrade the host of a Machine in a rollout. It is deterministic, so that what makes the attempt again finds it.
-func UpgradeName(machine, rollout string) string {
-	return suffixed(machine, digest(upgradeSuffix, machine, rollout))
+// UpgradeName is the name of the attempt to upgrade a node, by the text that it starts with, for a Machine in a rollout. It is deterministic, so that what makes the
+// attempt again finds it.
+func UpgradeName(node, machine, rollout string) string {
+	return suffixed(node, digest(upgradeSuffix, machine, rollout))
 }
 
 // LabelValue converts a name to the value of a label: the name itself, or a hash if it is too long.

@@ -68,13 +68,15 @@ var _ = DescribeTable("names are DNS labels, however long their parts",
 	},
 	Entry("long template", made(strings.Repeat("a", 253)).Name),
 	Entry("cut at a separator", made(strings.Repeat("a", 53)+"."+strings.Repeat("b", 20)).Name),
-	Entry("long machine", rollout.UpgradeName(strings.Repeat("m", 253), "r")),
-	Entry("short machine", rollout.UpgradeName("m", "")),
+	Entry("long host", rollout.UpgradeName(strings.Repeat("h", 253), "m", "r")),
+	Entry("short host", rollout.UpgradeName("h", "m", "")),
 )
 
 var _ = Describe("UpgradeName", func() {
 	It("is one attempt per machine and rollout", func() {
-		names := []string{rollout.UpgradeName("m", "r"), rollout.UpgradeName("m2", "r"), rollout.UpgradeName("m", "r2"), rollout.UpgradeName("mr", "")}
+		names := []string{
+			rollout.UpgradeName("h", "m", "r"), rollout.UpgradeName("h", "m2", "r"), rollout.UpgradeName("h", "m", "r2"), rollout.UpgradeName("h", "mr", ""),
+		}
 		Expect(sets.New(names...)).To(HaveLen(len(names)))
 	})
 })
