@@ -32,7 +32,6 @@ var _ = Describe("An attempt at its edges", func() {
 	close(closed)
 	BeforeEach(func() { w, dir = newWorld(), memoryDir() })
 
-
 	It("says what is wrong with a preparation that nobody has withdrawn", func() {
 		w.refused["space"] = 1
 		Expect(w.agent(dir).Advance(ctx, untriggered(), nil)).To(MatchError(ContainSubstring("space")))

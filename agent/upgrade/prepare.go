@@ -51,6 +51,9 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	if message, err := m.checkSpace(ctx, &marker, resolved); err != nil || message != "" {
 		return m.lacksSpace(message, err)
 	}
+	if err := m.waitsFor(""); err != nil { // what it waited for before is there
+		return false, err
+	}
 	downloaded, err := m.prefetch(ctx, want, resolved)
 	if err != nil {
 		return m.ended(ctx, err)

@@ -60,6 +60,7 @@ func (m *Machine) watch(ctx context.Context, stage string, count func(context.Co
 		}
 		reported, at = done, now
 		attempt := m.Marker().Wire()
+		attempt.Message = "" // a request that failed before is getting on
 		attempt.Progress = &wire.Progress{Stage: stage, Bytes: done, TotalBytes: total}
 		m.Reporter.Attempt(attempt)
 	}

@@ -33,7 +33,9 @@ const (
 	HoldTrustedRootMissing HoldReason = "TrustedRootMissing"
 	// HoldHostNotReporting: the host has not answered the request for the upgrade.
 	HoldHostNotReporting HoldReason = "HostNotReporting"
-	// HoldImageNotFetched: the host cannot fetch the image, for want of space or since its registry does not answer, and tries again.
+	// HoldImageNotResolved: the registry of the image does not answer the host, which tries again.
+	HoldImageNotResolved HoldReason = "ImageNotResolved"
+	// HoldImageNotFetched: the host cannot fetch the image that it has resolved, for want of space or since its registry does not answer any more, and tries again.
 	HoldImageNotFetched HoldReason = "ImageNotFetched"
 	// HoldClusterUnreachable: the API server of the workload cluster does not answer.
 	HoldClusterUnreachable HoldReason = "ClusterUnreachable"
@@ -112,7 +114,7 @@ var holdActors = map[HoldReason]HoldActor{
 	HoldClusterPaused: HoldByUser, HoldAttemptPaused: HoldByUser, HoldNodePaused: HoldByUser,
 	HoldBrokenReferences: HoldByUser, HoldDesiredOSUnknown: HoldByUser, HoldOwnerUnreadable: HoldByCluster, HoldNoLongerDesired: HoldByCluster,
 	HoldPreflightFailed: HoldByUser, HoldImageQuarantined: HoldByUser, HoldTrustedRootMissing: HoldByUser,
-	HoldHostNotReporting: HoldByHost, HoldHostLost: HoldByHost, HoldImageNotFetched: HoldByUser,
+	HoldHostNotReporting: HoldByHost, HoldHostLost: HoldByHost, HoldImageNotFetched: HoldByUser, HoldImageNotResolved: HoldByUser,
 	HoldClusterUnreachable: HoldByCluster, HoldNodeMissing: HoldByCluster, HoldRequestRefused: HoldByUser, HoldStepOverdue: HoldByUser,
 	HoldNamespaceNotOptedIn: HoldByUser, HoldOwnerRollingOut: HoldByCluster, HoldTemplatePaused: HoldByUser, HoldOwnerPaused: HoldByUser,
 	HoldUpgradeReplaced: HoldByCluster, HoldUpgradeCancelled: HoldByUser, HoldUpgradePaused: HoldByUser, HoldRolloutStopped: HoldByUser,

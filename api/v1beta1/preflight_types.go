@@ -4,14 +4,14 @@
 package v1beta1
 
 // PreflightCheck is the name of a preflight check.
-// +kubebuilder:validation:Enum=Paused;Approved;Quarantine;OtherAttempt;OtherUpgrades;NodeReady;NodeHealth;NodeSchedulable;Maintenance;OtherNodes;Machines;ControlPlaneQuorum;KubeletVersion;FreeSpace;Certificates;KubeVirt;VirtAPI;VirtHandler;Migrations;Volumes;Backups
+// +kubebuilder:validation:Enum=Paused;Approved;Quarantine;OtherAttempt;OtherUpgrades;NodeReady;NodeHealth;NodeSchedulable;Maintenance;OtherNodes;Machines;ControlPlaneQuorum;KubeletVersion;Certificates;KubeVirt;VirtAPI;VirtHandler;Migrations;Volumes;Backups
 type PreflightCheck string
 
 // PreflightChecks are the names of all preflight checks; the enum above is the same list.
 func PreflightChecks() []PreflightCheck {
 	return []PreflightCheck{
 		"Paused", "Approved", "Quarantine", "OtherAttempt", "OtherUpgrades", "NodeReady", "NodeHealth", "NodeSchedulable", "Maintenance",
-		"OtherNodes", "Machines", "ControlPlaneQuorum", "KubeletVersion", "FreeSpace", "Certificates", "KubeVirt", "VirtAPI", "VirtHandler",
+		"OtherNodes", "Machines", "ControlPlaneQuorum", "KubeletVersion", "Certificates", "KubeVirt", "VirtAPI", "VirtHandler",
 		"Migrations", "Volumes", "Backups",
 	}
 }

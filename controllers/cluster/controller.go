@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	watching "github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
@@ -139,16 +140,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		}
 	}()
 	observe(object, owner)
-	return ctrl.Result{}, errors.Join(r.observeKubeconfig(ctx, object, owner), r.observeDomains(ctx, object, owner), r.observeLine(ctx, object, owner),
-		r.observePauseNodes(ctx, object, owner))
+	return ctrl.Result{}, errors.Join(r.observeKubeconfig(ctx, object, owner), r.observeDomains(ctx, object, owner), r.observeMembers(ctx, object, owner))
 }
 
-// observeLine keeps the status line of the cluster's nodes.
-func (r *Reconciler) observeLine(ctx context.Context, object *infrav1.ElementalCluster, owner *clusterv1.Cluster) error {
+// observeMembers looks at the Machines of the Cluster, and at what is done to them.
+func (r *Reconciler) observeMembers(ctx context.Context, object *infrav1.ElementalCluster, owner *clusterv1.Cluster) error {
 	if owner == nil {
 		return nil
 	}
-	nodes, err := r.observeNodes(ctx, client.ObjectKeyFromObject(owner))
+	view := clusterview.New(r.Client, client.ObjectKeyFromObject(owner))
+	return errors.Join(r.observeLine(ctx, object, view), r.observePauseNodes(ctx, object, view))
+}
+
+// observeLine keeps the status line of the cluster's nodes.
+func (r *Reconciler) observeLine(ctx context.Context, object *infrav1.ElementalCluster, view *clusterview.View) error {
+	nodes, err := r.observeNodes(ctx, view)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
@@ -44,8 +43,7 @@ type node struct {
 }
 
 // observeNodes returns the nodes of a cluster, by name. A machine is a node once a host serves it.
-func (r *Reconciler) observeNodes(ctx context.Context, cluster client.ObjectKey) ([]node, error) {
-	view := clusterview.New(r.Client, cluster)
+func (r *Reconciler) observeNodes(ctx context.Context, view *clusterview.View) ([]node, error) {
 	machines, err := view.ElementalMachines(ctx)
 	if err != nil {
 		return nil, err

@@ -11,9 +11,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
@@ -26,11 +24,8 @@ const resolveAction = "Resolve"
 
 // observePauseNodes reports the names in strategy.pauseNodes that are no nodes of the cluster: those of the spec, and those of rollouts in progress, which keep
 // the options that they started with.
-func (r *Reconciler) observePauseNodes(ctx context.Context, object *infrav1.ElementalCluster, owner *clusterv1.Cluster) error {
-	if owner == nil {
-		return nil
-	}
-	unknown, err := unknownPauseNodes(ctx, clusterview.New(r.Client, client.ObjectKeyFromObject(owner)), object.Spec.NodeUpgradeOption.Strategy)
+func (r *Reconciler) observePauseNodes(ctx context.Context, object *infrav1.ElementalCluster, view *clusterview.View) error {
+	unknown, err := unknownPauseNodes(ctx, view, object.Spec.NodeUpgradeOption.Strategy)
 	if err != nil {
 		return err
 	}

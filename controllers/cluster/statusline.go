@@ -16,7 +16,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
 const (
@@ -134,7 +133,7 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 		return "pending", upgrades
 	}
 	what, urgent = cmp.Or(doing[step], step), upgrades
-	switch blocked, by := preflight.BlockedBy(attempt.Status.Preflight), heldBy(attempt); {
+	switch blocked, by := heldByChecks(attempt), heldBy(attempt); {
 	case blocked != "":
 		what, urgent = "held by "+blocked, held
 	case attempts.WaitsForApproval(attempt):
@@ -154,9 +153,14 @@ func activity(attempt *infrav1.ElementalHostUpgrade) (what string, urgent urgenc
 	return fmt.Sprintf("%s (%d/%d)", what, attempt.Status.StepIndex, attempt.Status.StepCount), urgent
 }
 
-// isBehindOthers reports whether an attempt waits for other nodes.
+// isBehindOthers reports whether an attempt waits for other nodes, or for the order of its cluster's upgrade.
 func isBehindOthers(attempt *infrav1.ElementalHostUpgrade) bool {
-	return attempts.AwaitedTurn(attempt) != "" || isHeldBy(attempt, infrav1.HoldRolloutStopped)
+	first := attempts.FirstHold(attempt)
+	if first == nil {
+		return false
+	}
+	isByOrder := attempts.IsOrder(first.Reason) && first.Reason.Who() != infrav1.HoldByUser
+	return attempts.IsTurn(first.Reason) || isByOrder || isHeldBy(attempt, infrav1.HoldRolloutStopped)
 }
 
 // heldBy names what a user has to end; empty where there is nothing. What others end needs no attention, and a pause is named by itself.
@@ -171,6 +175,17 @@ func heldBy(attempt *infrav1.ElementalHostUpgrade) string {
 		}
 	}
 	return strings.Join(reasons, " and ")
+}
+
+// heldByChecks names the preflight checks that hold an attempt; empty if none does. What they find while it prepares holds nothing yet.
+func heldByChecks(attempt *infrav1.ElementalHostUpgrade) string {
+	checks := []string{}
+	for _, hold := range attempt.Status.Holds {
+		if hold.Check != "" && !slices.Contains(checks, hold.Check) {
+			checks = append(checks, hold.Check)
+		}
+	}
+	return strings.Join(checks, " and ")
 }
 
 // isHeldBy reports whether a hold is among those of an attempt.

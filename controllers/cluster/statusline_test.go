@@ -54,7 +54,7 @@ func ended(phase infrav1.UpgradePhase, message string) func(*infrav1.ElementalHo
 func blocked(checks ...string) func(*infrav1.ElementalHostUpgrade) {
 	return func(u *infrav1.ElementalHostUpgrade) {
 		for _, check := range checks {
-			u.Status.Preflight = append(u.Status.Preflight, infrav1.PreflightResult{Check: check, Verdict: infrav1.PreflightBlock})
+			u.Status.Holds = append(u.Status.Holds, infrav1.UpgradeHold{Reason: infrav1.HoldPreflightFailed, Check: check, Who: infrav1.HoldByUser})
 		}
 	}
 }
@@ -122,6 +122,12 @@ var _ = DescribeTable("The status line",
 		metav1.ConditionFalse, "NodesHeld", "0 of 1 nodes on sha256:0123456789ab, n-1 held by NamespaceNotOptedIn and UpgradeCancelled (4/14)"),
 	Entry("a node that others let go on", []node{off("n-1", v2, step("Admit", 4), heldFor(infrav1.HoldNoSlot, infrav1.HoldSoaking))},
 		metav1.ConditionFalse, "NodesUpgrading", "0 of 1 nodes on sha256:0123456789ab, n-1 waiting for its turn (4/14)"),
+	Entry("nothing of a check that holds it later only", []node{off("n-1", v2, step("Prefetch", 2), func(u *infrav1.ElementalHostUpgrade) {
+		u.Status.Preflight = []infrav1.PreflightResult{{Check: "OtherNodes", Verdict: infrav1.PreflightBlock}}
+	})}, metav1.ConditionFalse, "NodesUpgrading", "0 of 1 nodes on sha256:0123456789ab, n-1 fetching (2/14)"),
+	Entry("those at work before those that wait for their turn, or for their stage", []node{
+		off("n-1", v2, step("Admit", 4), heldFor(infrav1.HoldNotInTurn)), off("n-2", v2, step("Admit", 4), heldFor(infrav1.HoldNotInStage)), off("n-3", v2, step("Drain", 7)),
+	}, metav1.ConditionFalse, "NodesUpgrading", "0 of 3 nodes on sha256:0123456789ab, n-3 draining (7/14), n-1 waiting for its turn (4/14), n-2 waiting for its turn (4/14)"),
 	Entry("a node at a step that takes too long", []node{off("n-1", v2, step("Drain", 7), heldFor(infrav1.HoldStepOverdue))},
 		metav1.ConditionFalse, "NodesHeld", "0 of 1 nodes on sha256:0123456789ab, n-1 draining, overdue (7/14)"),
 	Entry("a node whose host is silent", []node{off("n-1", v2, step("Preflight", 1), heldFor(infrav1.HoldHostNotReporting))},

@@ -19,7 +19,6 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/predicates"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 )
 
 // memberToCluster maps an object that belongs to a Cluster to the Cluster's ElementalCluster.
@@ -95,7 +94,7 @@ func inLine(object client.Object) any {
 		if !of.PhaseNow().IsActive() {
 			what = of.Status.Message
 		}
-		return []any{of.PhaseNow(), of.Status.Step, what, preflight.BlockedBy(of.Status.Preflight), heldBy(of),
+		return []any{of.PhaseNow(), of.Status.Step, what, heldByChecks(of), heldBy(of),
 			isHeldBy(of, infrav1.HoldHostNotReporting), isHeldBy(of, infrav1.HoldStepOverdue), isBehindOthers(of), conditions.IsTrue(of, clusterv1.PausedCondition)}
 	case *infrav1.ElementalMachineTemplate:
 		return []any{of.Spec, of.Annotations[infrav1.ResolvedOSVersionAnnotation]}

@@ -54,7 +54,7 @@ func (r *Reconciler) changeTemplates(ctx context.Context, o *observation) (seque
 			if why, err := r.changeTemplate(ctx, o, template); err != nil || why != "" {
 				return sequence.Wait(waitFor(why), "%s", why), err
 			}
-			if o.fetchesAhead() && clusterupgrade.Digest(o.upgrade) == "" && !o.isRolledOut(template) {
+			if o.fetchesAhead() && clusterupgrade.Digest(o.upgrade) == "" && o.plan.WillResolve(template) {
 				return sequence.Done(), nil // its hosts resolve the image for all
 			}
 		}

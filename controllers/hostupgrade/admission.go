@@ -83,13 +83,15 @@ func (a *admission) holds() []*hold {
 
 // lookAgain is after how long to look again at holds. Slots, images and the cluster's upgrade are watched: what is polled makes up for an event that was missed.
 func (a *admission) lookAgain(holds []*hold) time.Duration {
+	if attempts.IsOrder(holds[0].Reason) {
+		return pollTurn
+	}
 	switch holds[0].Reason {
 	case infrav1.HoldPreflightFailed, infrav1.HoldImageQuarantined:
 		return a.pollBlocked(holds)
 	case infrav1.HoldDesiredOSUnknown, infrav1.HoldOwnerUnreadable, infrav1.HoldNoLongerDesired, infrav1.HoldClusterUnreachable, infrav1.HoldOwnerRollingOut:
 		return pollCluster // owners of any kind, and how far they are, are not watched
-	case infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy,
-		infrav1.HoldNotInStage, infrav1.HoldStageNotReady, infrav1.HoldSoaking, infrav1.HoldWindowClosed, infrav1.HoldUpgradePaused, infrav1.HoldUpgradeCancelled:
+	case infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy:
 		return pollTurn
 	case infrav1.HoldRolloutStopped:
 		if a.stopped() != nil {
@@ -252,8 +254,8 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 	if held := a.quarantined(); held != nil {
 		return await(pollSlots, held), nil
 	}
-	if len(o.queued) > 0 { // known before anything is read live
-		return await(a.lookAgain(o.queued), o.queued...), nil
+	if len(o.atAdmit) > 0 { // known before anything is read live
+		return await(a.lookAgain(o.atAdmit), o.atAdmit...), nil
 	}
 	if o.admitted() {
 		return sequence.Done(), nil

@@ -79,10 +79,11 @@ type observation struct {
 	// attempts are the other attempts on the same host, and rival the one that goes first.
 	attempts []infrav1.ElementalHostUpgrade
 	rival    *infrav1.ElementalHostUpgrade
-	// clusterDigest is what the ElementalClusterUpgrade in force has its image resolved to; empty if that is not the attempt's, or there is none.
+	// governing is the ElementalClusterUpgrade in force, if that is the attempt's; nil otherwise. clusterDigest is what it has its image resolved to.
+	governing     *infrav1.ElementalClusterUpgrade
 	clusterDigest string
-	// queued is what keeps the attempt from a slot, where that is known before anything is read live: see queue and leaveToAdmit.
-	queued []*hold
+	// atAdmit is what keeps the attempt from a slot, where that is known before anything is read live: see queue and leaveToAdmit.
+	atAdmit []*hold
 
 	// workload is nil while the workload cluster cannot be reached, and node with it. unreached is the cause; nil where
 	// there is no connection.
@@ -285,7 +286,7 @@ func (r *Reconciler) observeClusterDigest(ctx context.Context, o *observation) e
 func (r *Reconciler) readClusterDigest(ctx context.Context, o *observation, from client.Reader) error {
 	governing, err := clusterupgrade.Governing(ctx, from, o.clusterKey())
 	if err == nil && governing != nil && clusterupgrade.IsFor(governing, o.upgrade) {
-		o.clusterDigest = clusterupgrade.Digest(governing)
+		o.governing, o.clusterDigest = governing, clusterupgrade.Digest(governing)
 	}
 	return err
 }

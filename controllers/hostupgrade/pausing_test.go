@@ -40,7 +40,7 @@ var _ = Describe("The pause of a node", func() {
 		}))
 	})
 
-	It("is not put back where a person took it away before there was an attempt", func(ctx SpecContext) {
+	It("is not put back where a user took it away between two attempts", func(ctx SpecContext) {
 		w := newWorld(ctx, manual)
 		markNode(ctx, w, map[string]string{infrav1.PausedByAnnotation: rolloutName})
 		w.drive(ctx, nil)

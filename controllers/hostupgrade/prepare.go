@@ -27,7 +27,7 @@ import (
 
 const (
 	// agedBefore is how old what is listed in a workload cluster may be for an attempt that has no slot. All attempts of
-	// the cluster share it, and what blocks them is looked at again after pollCluster.
+	// the cluster share it.
 	agedBefore = pollCluster
 	// agedWhileAdmitted is the same for one that has its slot.
 	agedWhileAdmitted = 30 * time.Second
@@ -36,7 +36,8 @@ const (
 // preflight looks at the checks, and then asks the host to take part. It is run again in every reconcile until the host has
 // been triggered, but for those in which others keep the attempt from its slot: see queue. What was listed in the workload
 // cluster may be a few seconds old here: the reconcile that takes the slot, and the one that triggers the host, run the
-// checks once more on what is so then. Before the slot is taken a host fetches its image whatever is wrong with other nodes: see leaveToAdmit. A host is neither asked nor triggered but for what the owner of its
+// checks once more on what is so then. Before the slot is taken a host fetches its image whatever is wrong with other
+// nodes: see leaveToAdmit. A host is neither asked nor triggered but for what the owner of its
 // Machine, read live directly before, is known to want, and no host but that of the Machine: whoever can write an attempt
 // could choose its OS, or a host that is not drained, otherwise.
 func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Result, error) {
@@ -55,7 +56,9 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 	if err := r.queue(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
-	if len(o.queued) == 0 || !isQueued(o.upgrade) {
+	if len(o.atAdmit) > 0 && isQueued(o.upgrade) {
+		o.forgetOthers()
+	} else {
 		blocked, err := r.check(ctx, o, preflight.Sources{MaxAge: o.maxAge()})
 		if !o.admitted() {
 			blocked = o.leaveToAdmit(blocked)
@@ -67,16 +70,29 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 	return r.askToPrepare(ctx, o)
 }
 
-// leaveToAdmit leaves what keeps the attempt from a slot to step Admit, and returns what concerns its host alone.
+// leaveToAdmit leaves what keeps the attempt from a slot to step Admit, and returns what concerns its host alone. While other nodes keep it from a slot, what the checks
+// find of them is of no use: it is checked again before it takes one.
 func (o *observation) leaveToAdmit(blocked []*hold) (ofHost []*hold) {
+	isBehind := len(o.atAdmit) > 0
 	for _, held := range blocked {
-		if preflight.IsOfHost(held.Check) {
+		switch {
+		case preflight.IsOfHost(held.Check):
 			ofHost = append(ofHost, held)
-		} else {
-			o.queued = append(o.queued, held)
+		case !isBehind:
+			o.atAdmit = append(o.atAdmit, held)
 		}
 	}
+	if isBehind {
+		o.forgetOthers()
+	}
 	return ofHost
+}
+
+// forgetOthers removes what checks found of other nodes.
+func (o *observation) forgetOthers() {
+	o.upgrade.Status.Preflight = slices.DeleteFunc(o.upgrade.Status.Preflight, func(result infrav1.PreflightResult) bool {
+		return result.Verdict == infrav1.PreflightBlock && !preflight.IsOfHost(result.Check)
+	})
 }
 
 // maxAge of what is listed in the workload cluster. While the node of an attempt that has its slot is drained that is only
@@ -111,11 +127,6 @@ func (r *Reconciler) check(ctx context.Context, o *observation, from preflight.S
 	results, err := r.runChecks(ctx, o, from)
 	if err != nil {
 		return nil, err
-	}
-	if len(o.queued) > 0 { // what other nodes do until it has its turn decides nothing
-		results = slices.DeleteFunc(results, func(result infrav1.PreflightResult) bool {
-			return result.Verdict == infrav1.PreflightBlock && !preflight.IsOfHost(result.Check)
-		})
 	}
 	o.upgrade.Status.Preflight = preflight.ByCheck(results)
 	return blockers(results), nil
@@ -201,8 +212,7 @@ func (o *observation) pollBlocked(blocked []*hold) time.Duration {
 	if former == nil || former.Reason != infrav1.HoldPreflightFailed || o.admitted() {
 		return pollCluster
 	}
-	const tenth = 10
-	return min(max(pollCluster, o.now.Sub(former.Since.Time)/tenth), pollSlots)
+	return lessOften(o.now.Sub(former.Since.Time), pollCluster, yieldTime)
 }
 
 // runChecks returns what is not as it should be.

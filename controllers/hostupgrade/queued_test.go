@@ -176,7 +176,7 @@ var _ = DescribeTable("pollBlocked", func(expected, since time.Duration, reasons
 	Expect(o.pollBlocked(blocked)).To(Equal(expected))
 },
 	Entry("by what is read of the workload cluster", pollCluster, time.Duration(0), infrav1.HoldPreflightFailed),
-	Entry("for a while", 10*time.Second, 100*time.Second, infrav1.HoldPreflightFailed),
-	Entry("for long", pollSlots, time.Hour, infrav1.HoldPreflightFailed),
+	Entry("for a while", 7*time.Second, 70*time.Second, infrav1.HoldPreflightFailed),
+	Entry("for long", yieldTime, time.Hour, infrav1.HoldPreflightFailed),
 	Entry("by what a user has to lift, whatever else", pollSlots, time.Duration(0), infrav1.HoldImageQuarantined, infrav1.HoldPreflightFailed),
 )

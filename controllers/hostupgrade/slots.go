@@ -188,17 +188,17 @@ func (r *Reconciler) queue(ctx context.Context, o *observation) error {
 	if err := a.readEvacuation(ctx); err != nil {
 		return err
 	}
-	if o.queued = a.holds(); len(o.queued) > 0 {
+	if o.atAdmit = a.holds(); len(o.atAdmit) > 0 {
 		return nil
 	}
 	if a.order, err = r.outOfOrder(ctx, o, r.Client); err != nil {
 		return err
 	}
-	o.queued = a.holds()
+	o.atAdmit = a.holds()
 	return nil
 }
 
-// isQueued reports whether an attempt waited for a slot when it was last looked at. Nothing blocked it then.
+// isQueued reports whether an attempt waited for a slot when it was last looked at.
 func isQueued(upgrade *infrav1.ElementalHostUpgrade) bool {
 	return !isEnded(upgrade.Status.Phase) && upgrade.Status.Step == stepAdmit
 }
@@ -295,7 +295,7 @@ func slotFreed() predicate.Funcs {
 }
 
 // madeWay passes an attempt that lets others continue without the release of a slot. It has evacuated its node, or has ended. It was force-deleted, so that no
-// controller releases its slot. It has arrived with its slot after a move. Its host has fetched the image, or has stopped to report. It precedes others no more.
+// controller releases its slot. It has arrived with its slot after a move. Its host has fetched the image, cannot, or has stopped to report. It precedes others no more.
 // Or it no longer waits as it did when it was woken.
 func madeWay() predicate.Funcs {
 	return predicate.Funcs{

@@ -21,7 +21,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/preflight"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -127,7 +126,8 @@ func (r *Reconciler) announce(ctx context.Context, o *observation, report sequen
 		return
 	}
 	ctrl.LoggerFrom(ctx).Info("Entering step", "step", report.Position())
-	if slices.Contains(unannounced, report.Step) && preflight.BlockedBy(o.upgrade.Status.Preflight) == "" {
+	isBlocked := slices.ContainsFunc(report.Result.Holds, func(held hold) bool { return held.Check != "" })
+	if slices.Contains(unannounced, report.Step) && !isBlocked {
 		return
 	}
 	r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, report.Step, "%s: %s", report.Position(), message)

@@ -4,6 +4,7 @@
 package hostupgrade
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -140,7 +141,7 @@ func (f *fetches) reserve(o *observation, fetching []infrav1.ElementalHostUpgrad
 	f.asked[o.clusterKey()] = asked
 	rollouts, after := []string{}, pollTurn
 	for i := range fetching {
-		if attemptOf(&fetching[i]) != o.attempt {
+		if attemptOf(&fetching[i]) != o.attempt && !hasTriedForLong(&fetching[i], o.now) {
 			rollouts = append(rollouts, fetching[i].Spec.RolloutName)
 		}
 	}
@@ -154,6 +155,12 @@ func (f *fetches) reserve(o *observation, fetching []infrav1.ElementalHostUpgrad
 	}
 	asked[o.attempt] = ask{rollout: o.upgrade.Spec.RolloutName, at: o.now}
 	return 0, true
+}
+
+// hasTriedForLong reports whether a host has not resolved its image for so long that others try in its place.
+func hasTriedForLong(attempt *infrav1.ElementalHostUpgrade, now time.Time) bool {
+	held := attempts.FirstHold(attempt)
+	return held != nil && now.Sub(held.Since.Time) >= fetchSilence
 }
 
 // others are the hosts of the Cluster, but for that of an attempt, that were asked a moment ago and are not known to fetch.
@@ -188,8 +195,8 @@ func (r *Reconciler) awaitFetchTurn(ctx context.Context, o *observation) (sequen
 	if o.asked() {
 		return sequence.Done(), nil
 	}
-	if held := o.stopped(); held != nil {
-		return await(pollTurn, held), nil
+	if held := cmp.Or(o.stopped(), o.heldOver(), o.unordered()); held != nil {
+		return await(pollSlots, held), nil
 	}
 	fetching, err := attempts.Fetching(ctx, r.Client, o.clusterKey())
 	if err != nil {
@@ -203,8 +210,20 @@ func (r *Reconciler) awaitFetchTurn(ctx context.Context, o *observation) (sequen
 		"waiting for other hosts of Cluster %s to fetch their image: one until it is resolved, %d at a time after that", o.upgrade.Spec.ClusterName, clusterupgrade.MaxFetching))), nil
 }
 
-// unlessStopped reads past the cache whether the rollout was stopped: an attempt whose host could not fetch the image records that before its place is free. The
-// host that resolves the image is not asked to where the cluster's upgrade has it resolved a moment ago.
+// unordered is the hold by an ElementalClusterUpgrade that is paused or cancelled: no further host is asked to fetch its image.
+func (o *observation) unordered() *hold {
+	if o.governing == nil || !o.governing.Spec.Paused && !o.governing.Spec.Cancel {
+		return nil
+	}
+	reason, what := infrav1.HoldUpgradePaused, "it is paused: set its spec.paused to false"
+	if o.governing.Spec.Cancel {
+		reason, what = infrav1.HoldUpgradeCancelled, "it is cancelled"
+	}
+	return byUpgrade(infrav1.NewHold(reason, "ElementalClusterUpgrade/"+o.governing.Name, what), o.governing.Name)
+}
+
+// unlessStopped reads past the cache whether the rollout was stopped: an attempt whose host could not fetch the image records that before its place is free. So it
+// does the digest of the cluster's upgrade, which another host may have resolved a moment ago.
 func (r *Reconciler) unlessStopped(ctx context.Context, o *observation) (sequence.Result, error) {
 	err := r.rolloutOf(ctx, o, r.APIReader)
 	if err == nil && o.digest() == "" {
@@ -220,12 +239,26 @@ func (r *Reconciler) unlessStopped(ctx context.Context, o *observation) (sequenc
 // awaitFetched waits for a host that fetches. Others fetch in the place of one that has stopped to report, or says that it cannot.
 func (o *observation) awaitFetched(image string) sequence.Result {
 	if why := o.hostReport().Message; why != "" {
-		return await(pollHost, infrav1.NewHold(infrav1.HoldImageNotFetched, "ElementalHost/"+o.host.Name,
-			fmt.Sprintf("ElementalHost %s cannot fetch %s, and tries again: %s", o.host.Name, image, why)))
+		return o.awaitMended(image, why)
 	}
 	if seen := o.host.Status.Agent.LastSeen; seen.IsZero() || o.now.Sub(seen.Time) < fetchSilence {
 		return sequence.Wait(pollHost, "ElementalHost %s is fetching %s", o.host.Name, image)
 	}
 	return await(pollHost, infrav1.NewHold(infrav1.HoldHostNotReporting, "ElementalHost/"+o.host.Name, fmt.Sprintf(
 		"ElementalHost %s is fetching %s, and has reported nothing new for %s: is it on and connected, and does its elemental-agent run?", o.host.Name, image, fetchSilence)))
+}
+
+// awaitMended waits for a host that cannot fetch its image, and tries again. One whose node is out of service is not waited for without a bound: its rules may have changed
+// after it had fetched the image.
+func (o *observation) awaitMended(image, why string) sequence.Result {
+	reason := infrav1.HoldImageNotFetched
+	if o.hostReport().Digest == "" {
+		reason = infrav1.HoldImageNotResolved
+	}
+	message := fmt.Sprintf("ElementalHost %s cannot fetch %s, and tries again: %s", o.host.Name, image, why)
+	former := attempts.FirstHold(o.upgrade)
+	if former != nil && former.Reason == reason && o.now.Sub(former.Since.Time) >= fetchSilence && attempts.HasEntered(o.upgrade, stepCordon) {
+		return sequence.End(string(infrav1.UpgradeFailed), "%s. Its node was out of service for %s meanwhile", message, fetchSilence)
+	}
+	return await(pollHost, infrav1.NewHold(reason, "ElementalHost/"+o.host.Name, message))
 }

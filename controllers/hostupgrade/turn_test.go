@@ -107,6 +107,21 @@ var _ = DescribeTable("A host that fetches and has", func(silent time.Duration, 
 	Entry("reported nothing new for long holds its attempt", fetchSilence, true),
 )
 
+var _ = It("A host that cannot fetch the image holds its attempt, and says why", func() {
+	o := typical(reported(infrav1.HostUpgradeFetching))
+	o.host.Status.Upgrade.Message = "the registry is away"
+	Expect(o.awaitFetched("oci://new").Holds).To(HaveExactElements(SatisfyAll(
+		HaveField("Reason", infrav1.HoldImageNotResolved), HaveField("Who", infrav1.HoldByUser), HaveField("Message", HaveSuffix("and tries again: the registry is away")))))
+	o.host.Status.Upgrade.Digest = "sha256:1"
+	Expect(o.awaitFetched("oci://new").Holds).To(HaveExactElements(HaveField("Reason", infrav1.HoldImageNotFetched)))
+
+	By("being out of service meanwhile")
+	o.upgrade.Status.Holds = []infrav1.UpgradeHold{{Reason: infrav1.HoldImageNotFetched, Since: metav1.NewTime(o.now.Add(-fetchSilence))}}
+	Expect(o.awaitFetched("oci://new").IsEnd()).To(BeFalse())
+	o.upgrade.Status.Steps = append(o.upgrade.Status.Steps, infrav1.UpgradeStepStatus{Name: stepCordon})
+	Expect(o.awaitFetched("oci://new")).To(HaveField("Outcome", string(infrav1.UpgradeFailed)))
+})
+
 var _ = DescribeTable("An attempt that ends", func(expected bool, changes ...func(*observation)) {
 	Expect(typical(append([]func(*observation){ofRollout("u", "r", ""), byTemplate}, changes...)...).stops()).To(Equal(expected))
 },

@@ -65,6 +65,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Watches(&infrav1.ElementalCluster{}, handler.EnqueueRequestsFromMapFunc(r.nextOf), builder.WithPredicates(slotFreed())).
 		Watches(&infrav1.ElementalCluster{}, handler.EnqueueRequestsFromMapFunc(r.queueOf), builder.WithPredicates(quarantineChanged())).
 		Watches(&infrav1.ElementalClusterUpgrade{}, handler.EnqueueRequestsFromMapFunc(r.queueOfUpgrade), builder.WithPredicates(orderChanged())).
+		Watches(&infrav1.ElementalClusterUpgrade{}, handler.EnqueueRequestsFromMapFunc(r.behindGates), builder.WithPredicates(gatesChanged())).
 		Watches(&infrav1.ElementalHostUpgrade{}, handler.EnqueueRequestsFromMapFunc(r.queueBehind), builder.WithPredicates(madeWay()))
 	watching = watching.WatchesRawSource(r.drains.Source()).WatchesRawSource(r.limit.Source())
 	if r.Drains != nil {
@@ -227,8 +228,13 @@ func poll(isWatched bool, otherwise time.Duration) time.Duration {
 // pollUntold is after how long a step looks again that waits for what no event on the Node tells of, such as a
 // PodDisruptionBudget that allows no eviction, or a person. The longer it has waited, the less often it looks.
 func (o *observation) pollUntold(step string) time.Duration {
+	return lessOften(o.now.Sub(o.enteredAt(step)), pollPods, pollWatched)
+}
+
+// lessOften is after how long to look again at what lasts: the longer it has, the less often.
+func lessOften(lasted, least, most time.Duration) time.Duration {
 	const tenth = 10
-	return min(max(pollPods, o.now.Sub(o.enteredAt(step))/tenth), pollWatched)
+	return min(max(least, lasted/tenth), most)
 }
 
 // attemptsOfTemplate wakes the attempts for a template: another OS is wanted now.
@@ -304,7 +310,26 @@ func (r *Reconciler) queueOfUpgrade(ctx context.Context, object client.Object) [
 	return r.queued(ctx, object.GetNamespace(), object.(*infrav1.ElementalClusterUpgrade).Spec.ClusterName)
 }
 
-// orderChanged passes what decides, on an ElementalClusterUpgrade, whether an attempt may begin: what people ask of it, its stages and gates. What a
+// behindGates wakes the attempts that the gates of an ElementalClusterUpgrade hold.
+func (r *Reconciler) behindGates(ctx context.Context, object client.Object) []ctrl.Request {
+	return requestsFor(slices.DeleteFunc(r.waiting(ctx, object.GetNamespace(), object.(*infrav1.ElementalClusterUpgrade).Spec.ClusterName),
+		func(attempt *infrav1.ElementalHostUpgrade) bool {
+			held := attempts.FirstHold(attempt)
+			return held == nil || held.Reason != infrav1.HoldGateClosed
+		}))
+}
+
+// gatesChanged passes other gates of an ElementalClusterUpgrade that are open.
+func gatesChanged() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc:  predicates.Changed(func(upgrade *infrav1.ElementalClusterUpgrade) any { return openGates(upgrade) }).UpdateFunc,
+	}
+}
+
+// orderChanged passes what decides, on an ElementalClusterUpgrade, whether an attempt may start: what users ask of it, its stages and windows. What a
 // manager sees when it starts is not among it, since it looks at all attempts then.
 func orderChanged() predicate.Funcs {
 	return predicate.Funcs{
@@ -313,10 +338,15 @@ func orderChanged() predicate.Funcs {
 		UpdateFunc: predicates.Changed(func(upgrade *infrav1.ElementalClusterUpgrade) any {
 			return []any{
 				upgrade.Generation, upgrade.DeletionTimestamp.IsZero(), annotations.HasPaused(upgrade), upgrade.PhaseNow(), upgrade.Status.Stage,
-				upgrade.Status.NextWindow == nil, openGates(upgrade),
+				len(completed(upgrade)), upgrade.Status.NextWindow == nil,
 			}
 		}).UpdateFunc,
 	}
+}
+
+// completed are the stages that are done: the soak of one starts then.
+func completed(upgrade *infrav1.ElementalClusterUpgrade) []infrav1.ClusterUpgradeStage {
+	return slices.DeleteFunc(slices.Clone(upgrade.Status.Stages), func(stage infrav1.ClusterUpgradeStage) bool { return stage.CompletionTime == nil })
 }
 
 // openGates are the gates that are open, and for what. Why others are closed lets no attempt go.

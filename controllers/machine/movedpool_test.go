@@ -17,6 +17,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -107,7 +108,7 @@ func (p *movedPool) attempt(ctx SpecContext, machine int, template string, end i
 
 // attemptOf a rollout, which has the name of its template.
 func (p *movedPool) attemptOf(machine, template string) string {
-	return machine + "-" + template
+	return rollout.UpgradeName(machine, machine, template)
 }
 
 // ends are the ids of the attempts, with their ends.

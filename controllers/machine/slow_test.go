@@ -12,7 +12,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -29,7 +29,7 @@ var _ = Describe("A workload cluster that is slow to answer", func() {
 
 	It("does not hold up the machines of another", func(ctx SpecContext) {
 		w := newWorld(ctx)
-		mgr := server.NewManager(attempts.AddIndexes)
+		mgr := server.NewManager(clusterview.AddIndexes)
 		const workers = 2
 		slow := apiserver.NewSlowClusters(client.ObjectKeyFromObject(w.cluster))
 		Expect((&machine.Reconciler{

@@ -4,11 +4,12 @@
 package machine
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"strings"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -19,27 +20,50 @@ import (
 // isSuspected reports whether no host is claimed for a machine because of its OS, and says so: the image is in quarantine, or its rollout was stopped. The host would
 // be installed with what other hosts are kept from.
 func (r *Reconciler) isSuspected(ctx context.Context, s *scope) (bool, error) {
-	all, err := rollout.OfTemplate(ctx, r.Client, s.machine.Namespace, owner.MadeFrom(s.machine))
+	of, err := r.rolloutTo(ctx, s)
 	if err != nil {
 		return false, err
 	}
 	image, _ := osversion.Image(s.machine.Spec.OSVersionManagement)
 	_, digest, _ := strings.Cut(image, "@")
-	stoppedBy := ""
-	if of := rollout.Last(all, s.cluster.Name); of != nil && osversion.Same(of.Spec.OSVersionManagement, s.machine.Spec.OSVersionManagement) {
-		digest, stoppedBy = of.Spec.ImageDigest, of.Spec.StoppedBy
+	if of != nil {
+		digest = cmp.Or(of.Spec.ImageDigest, digest)
 	}
-	quarantined := preflight.QuarantinedImage(s.elementalCluster, digest)
+	quarantined, err := r.quarantined(ctx, s, digest)
 	switch {
-	case quarantined != nil:
-		condition.False(s.machine, infrav1.AssociationReadyCondition, string(infrav1.HoldImageQuarantined), "No host is claimed: Image/%s: %s",
-			digest, preflight.QuarantineMessage(s.elementalCluster, quarantined))
-	case stoppedBy != "":
-		condition.False(s.machine, infrav1.AssociationReadyCondition, string(infrav1.HoldRolloutStopped), "%s", fmt.Sprintf(
+	case err != nil:
+		return false, err
+	case quarantined != "":
+		condition.False(s.machine, infrav1.AssociationReadyCondition, string(infrav1.HoldImageQuarantined), "No host is claimed: %s", quarantined)
+	case of != nil && of.Spec.StoppedBy != "":
+		condition.False(s.machine, infrav1.AssociationReadyCondition, string(infrav1.HoldRolloutStopped),
 			"No host is claimed: ElementalHostUpgrade %s, which brings another host to the same OS, has not succeeded: see its message, and patch the template to a good image",
-			stoppedBy))
+			of.Spec.StoppedBy)
 	default:
 		return false, nil
 	}
 	return true, nil
+}
+
+// rolloutTo the Cluster of a machine that is the last one of its template, if that is for its OS; nil otherwise.
+func (r *Reconciler) rolloutTo(ctx context.Context, s *scope) (*infrav1.ElementalRollout, error) {
+	template := owner.MadeFrom(s.machine)
+	if template == "" {
+		return nil, nil
+	}
+	all, err := rollout.OfTemplate(ctx, r.Client, s.machine.Namespace, template)
+	of := rollout.Last(all, s.cluster.Name)
+	if err != nil || of == nil || !osversion.Same(of.Spec.OSVersionManagement, s.machine.Spec.OSVersionManagement) {
+		return nil, err
+	}
+	return of, nil
+}
+
+// quarantined says that the Cluster of a machine, or another one of its namespace, has a digest in quarantine; empty if none has, or that is waived.
+func (r *Reconciler) quarantined(ctx context.Context, s *scope, digest string) (string, error) {
+	if s.elementalCluster == nil || digest == "" {
+		return "", nil
+	}
+	others, err := clusterview.Quarantining(ctx, r.Client, s.machine.Namespace, digest)
+	return preflight.Quarantined(s.elementalCluster, others, digest), err
 }

@@ -70,6 +70,21 @@ var _ = Describe("Attempts", func() {
 		}).Should(all)
 	})
 
+	It("are found by their Machine and rollout, of which there is none without one", func(ctx SpecContext) {
+		machine := client.ObjectKey{Namespace: newNamespace(ctx), Name: "m-c"}
+		made := &infrav1.ElementalHostUpgrade{}
+		Eventually(func() error {
+			return cached.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: nameOf("c", infrav1.UpgradeFailed)}, made)
+		}).Should(Succeed())
+		made.Spec.RolloutName = "r"
+		other := made.DeepCopy()
+		other.ObjectMeta = metav1.ObjectMeta{Namespace: made.Namespace, Name: "of-a-rollout"}
+		Expect(live.Create(ctx, other)).To(Succeed())
+		Eventually(func() (*infrav1.ElementalHostUpgrade, error) { return attempts.OfRollout(ctx, cached, machine, "r") }).Should(HaveField("Name", "of-a-rollout"))
+		Expect(attempts.OfRollout(ctx, cached, machine, "other")).To(BeNil())
+		Expect(attempts.OfRollout(ctx, cached, client.ObjectKey{Namespace: newNamespace(ctx), Name: "m-c"}, "r")).To(BeNil())
+	})
+
 	It("are unsettled unless they are history, and while they are paused", func(ctx SpecContext) {
 		key := client.ObjectKey{Namespace: newNamespace(ctx), Name: "c"}
 		newNamespace(ctx)

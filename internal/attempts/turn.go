@@ -72,6 +72,15 @@ var turnReasons = []infrav1.HoldReason{
 // IsTurn reports whether a hold ends when another attempt releases what this one waits for.
 func IsTurn(reason infrav1.HoldReason) bool { return slices.Contains(turnReasons, reason) }
 
+// orderReasons are the holds by an ElementalClusterUpgrade whose end shows in what is watched of it.
+var orderReasons = []infrav1.HoldReason{
+	infrav1.HoldStageNotReady, infrav1.HoldNotInStage, infrav1.HoldSoaking, infrav1.HoldWindowClosed, infrav1.HoldNoWindowFits,
+	infrav1.HoldUpgradePaused, infrav1.HoldUpgradeCancelled, infrav1.HoldUpgradeReplaced,
+}
+
+// IsOrder reports whether a hold is by the order of a cluster's upgrade, and ends when that continues or is changed.
+func IsOrder(reason infrav1.HoldReason) bool { return slices.Contains(orderReasons, reason) }
+
 // AwaitedTurn is the first hold of an attempt, if that is one of its turn; empty otherwise.
 func AwaitedTurn(attempt *infrav1.ElementalHostUpgrade) infrav1.HoldReason {
 	if held := FirstHold(attempt); held != nil && IsTurn(held.Reason) {
@@ -115,9 +124,11 @@ func Before(
 	return nil, err
 }
 
-// IsFetching reports whether the host of an attempt fetches its image. One that is held there has stopped to report.
+// IsFetching reports whether the host of an attempt fetches its image. One that is held there has stopped to report, or cannot. One that has not resolved the image
+// may do so at any moment.
 func IsFetching(attempt *infrav1.ElementalHostUpgrade) bool {
-	return !attempt.PhaseNow().IsEnd() && attempt.Status.Step == StepPrefetch && len(attempt.Status.Holds) == 0
+	held := FirstHold(attempt)
+	return !attempt.PhaseNow().IsEnd() && attempt.Status.Step == StepPrefetch && (held == nil || held.Reason == infrav1.HoldImageNotResolved)
 }
 
 // Fetching are the attempts of a Cluster whose hosts fetch their image, from the manager's cache. They must not be changed.

@@ -99,6 +99,8 @@ var _ = DescribeTable("The host of an attempt fetches its image", func(expected 
 	Entry("not before", false, "Preflight"),
 	Entry("not after", false, "Admit"),
 	Entry("not when it has stopped to report", false, "Prefetch", heldBy(infrav1.HoldHostNotReporting)),
+	Entry("not when it cannot", false, "Prefetch", heldBy(infrav1.HoldImageNotFetched)),
+	Entry("when its registry does not answer, which may do so at any moment", true, "Prefetch", heldBy(infrav1.HoldImageNotResolved)),
 	Entry("not when it has ended", false, "Prefetch", inPhase(infrav1.UpgradeFailed)),
 )
 

@@ -5,10 +5,14 @@ package clusterupgrade
 
 import (
 	"fmt"
+	"slices"
+
+	"sigs.k8s.io/cluster-api/util/annotations"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
@@ -31,12 +35,9 @@ func Digest(upgrade *infrav1.ElementalClusterUpgrade) string {
 	return rollout.PinnedDigest(upgrade.Annotations[infrav1.ResolvedDigestAnnotation], Image(upgrade))
 }
 
-// Resolved is the digest that is recorded or, before, that of a node which runs the image already, or that the first host has resolved the image
-// to; empty if there is none. A tag may have moved since a node was upgraded: all nodes get the same. Hosts are those of the Cluster, by name.
+// Resolved is the digest of a node which runs the image already or, before, that the first host has resolved it to; empty if there is none. A tag may have moved
+// since a node was upgraded: all nodes get the same. Hosts are those of the Cluster, by name.
 func (p *Plan) Resolved(hosts map[string]*infrav1.ElementalHost) string {
-	if known := Digest(p.Upgrade); known != "" {
-		return known
-	}
 	for _, digestOf := range []func(Member, *infrav1.ElementalHost) string{p.running, resolvedBy} {
 		for _, member := range p.Members() {
 			if found := digestOf(member, hosts[hostOf(member)]); found != "" {
@@ -55,12 +56,20 @@ func (p *Plan) running(member Member, host *infrav1.ElementalHost) string {
 	return host.Status.OS.Digest
 }
 
-// resolvedBy the host of an attempt that has not ended.
+// resolvedBy the host of an attempt in progress.
 func resolvedBy(member Member, _ *infrav1.ElementalHost) string {
-	if member.Attempt == nil || member.Attempt.PhaseNow().IsEnd() {
-		return ""
+	if attempt := member.inProgress(); attempt != nil {
+		return attempt.Status.Digest
 	}
-	return member.Attempt.Status.Digest
+	return ""
+}
+
+// inProgress is the attempt of a member that has not ended; nil if there is none.
+func (m Member) inProgress() *infrav1.ElementalHostUpgrade {
+	if m.Attempt == nil || m.Attempt.PhaseNow().IsEnd() {
+		return nil
+	}
+	return m.Attempt
 }
 
 func hostOf(member Member) string {
@@ -70,42 +79,85 @@ func hostOf(member Member) string {
 	return member.Elemental.Spec.HostRef.Name
 }
 
-// Fetch reports how far the hosts are with the image. A node fetches it in its attempt. One that Cluster API or Rancher starts has none yet, and is not waited for.
-func (p *Plan) Fetch() Fetch {
-	found, held, fetching, later, without := Fetch{}, []string{}, []string{}, []string{}, []string{}
-	for _, member := range p.Members() {
-		switch attempt := member.Attempt; {
-		case member.State == Done:
-			continue
-		case member.State != Waiting: // its attempt is past fetching, or it will not be upgraded
-			found.Fetched++
-		case attempt == nil && (p.RancherDrains || member.Template != nil && IsOfTopology(member.Template)):
-			without = append(without, member.Node())
-			continue
-		case attempt == nil && member.cannotBeRequested() != "":
-			held = append(held, member.cannotBeRequested())
-		case attempt == nil:
-			later = append(later, member.Node())
-		case attempts.HasFetched(attempt):
-			found.Fetched++
-		case attempts.FirstHold(attempt) != nil && attempts.AwaitedTurn(attempt) == "":
-			held = append(held, fmt.Sprintf("node %s: %s", member.Node(), attempt.Status.Message))
-		default:
-			fetching = append(fetching, member.Node())
-		}
-		found.Nodes++
+// fetchState of a member.
+type fetchState int
+
+const (
+	// unrequested has no attempt yet.
+	unrequested fetchState = iota
+	// fetching has one, and nothing but its turn keeps its host from the image.
+	fetching
+	// held does not continue; it is said why.
+	held
+	// fetched has the image, runs it, or will not be upgraded.
+	fetched
+	// postponed has an attempt when Cluster API starts the update of its Machine, or when a user ends a pause.
+	postponed
+)
+
+func fetchStateOf(member Member) (fetchState, string) {
+	attempt := member.inProgress()
+	switch {
+	case member.State != Waiting:
+		return fetched, ""
+	case attempt == nil && member.isPostponed():
+		return postponed, ""
+	case attempt == nil && member.cannotBeRequested() != "":
+		return held, member.cannotBeRequested()
+	case attempt == nil:
+		return unrequested, ""
+	case attempts.HasFetched(attempt):
+		return fetched, ""
+	case attempts.FirstHold(attempt) != nil && attempts.AwaitedTurn(attempt) == "":
+		return held, fmt.Sprintf("node %s: %s", member.Node(), attempt.Status.Message)
 	}
+	return fetching, ""
+}
+
+// isPostponed reports whether Cluster API starts the update of a member, by a topology or since its owner refers to another template, or a user has paused it.
+func (m Member) isPostponed() bool {
+	isPaused := annotations.HasPaused(m.Machine) || m.Elemental != nil && annotations.HasPaused(m.Elemental)
+	if m.Template == nil {
+		return isPaused
+	}
+	isMoved := m.Elemental != nil && (owner.IsUpdating(m.Machine) || owner.MadeFrom(m.Elemental) != "" && owner.MadeFrom(m.Elemental) != m.Template.Name)
+	return isPaused || isMoved || IsOfTopology(m.Template) || annotations.HasPaused(m.Template)
+}
+
+// WillResolve reports whether the host of a node of a template is to resolve the image.
+func (p *Plan) WillResolve(template *infrav1.ElementalMachineTemplate) bool {
+	return slices.ContainsFunc(p.Members(), func(member Member) bool {
+		state, _ := fetchStateOf(member)
+		return member.State != Done && member.Template != nil && member.Template.Name == template.Name && state != postponed && state != fetched
+	})
+}
+
+// Fetch reports how far the hosts are with the image. A node fetches it in its attempt. One that is postponed is not waited for.
+func (p *Plan) Fetch() Fetch {
+	named, reasons := map[fetchState][]string{}, []string{}
+	for _, member := range p.Members() {
+		if member.State == Done {
+			continue
+		}
+		state, why := fetchStateOf(member)
+		named[state] = append(named[state], member.Node())
+		if state == held {
+			reasons = append(reasons, why)
+		}
+	}
+	found := Fetch{Fetched: len(named[fetched])}
+	found.Nodes = found.Fetched + len(named[held]) + len(named[fetching]) + len(named[unrequested])
 	switch {
 	case found.Fetched == found.Nodes:
-	case len(held) > 0:
-		found.Message = shortened(held)
-	case len(fetching) > 0:
-		found.Message = fmt.Sprintf("%d of %d nodes have the image; fetching it: %s", found.Fetched, found.Nodes, Named(fetching))
+	case len(reasons) > 0:
+		found.Message = shortened(reasons)
+	case len(named[fetching]) > 0:
+		found.Message = fmt.Sprintf("%d of %d nodes have the image; fetching it: %s", found.Fetched, found.Nodes, Named(named[fetching]))
 	default:
-		found.Message = fmt.Sprintf("%d of %d nodes have the image; waiting for an ElementalHostUpgrade of %s", found.Fetched, found.Nodes, Named(later))
+		found.Message = fmt.Sprintf("%d of %d nodes have the image; waiting for an ElementalHostUpgrade of %s", found.Fetched, found.Nodes, Named(named[unrequested]))
 	}
-	if len(without) > 0 {
-		found.Without = "the hosts of " + Named(without) + " fetch the image when their upgrade starts"
+	if len(named[postponed]) > 0 {
+		found.Without = "the hosts of " + Named(named[postponed]) + " fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"
 	}
 	return found
 }

@@ -16,7 +16,6 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterupgrade"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 )
 
 const (
@@ -75,6 +74,11 @@ var _ = Describe("Stage Prefetch", func() {
 		Entry("hosts that fetch it", prepares(prepares(nodesToFetch(waiting, waiting), 1, hasFetched), 2, fetches), 1, 2, "1 of 2 nodes have the image; fetching it: a-2", ""),
 		Entry("hosts whose turn is to come", prepares(nodesToFetch(waiting), 1, heldBy(infrav1.HoldPrefetchBusy)), 0, 1, "0 of 1 nodes have the image; fetching it: a-1", ""),
 		Entry("what a user has to end", prepares(nodesToFetch(waiting, waiting), 2, heldBy(infrav1.HoldImageNotFetched)), 0, 2, "node a-2: says something", ""),
+		Entry("a digest in quarantine", prepares(nodesToFetch(waiting), 1, heldBy(infrav1.HoldImageQuarantined)), 0, 1, "node a-1: says something", ""),
+		Entry("another attempt where a former one had fetched it", prepares(nodesToFetch(waiting), 1, func(status *infrav1.ElementalHostUpgradeStatus) {
+			hasFetched(status)
+			status.Phase = infrav1.UpgradeSuperseded
+		}), 0, 1, "0 of 1 nodes have the image; waiting for an ElementalHostUpgrade of a-1", ""),
 		Entry("a host that is missing", func() *clusterupgrade.Plan {
 			p := nodesToFetch(waiting)
 			p.Pools[0].Members[0].Elemental.Spec.HostRef = nil
@@ -86,7 +90,15 @@ var _ = Describe("Stage Prefetch", func() {
 		Entry("nothing of nodes that run the OS, or are in work", nodesToFetch(begun, done), 1, 1, "", ""),
 		Entry("nothing where Cluster API starts the update of each Machine", ofTemplate(nodesToFetch(waiting), func(t *infrav1.ElementalMachineTemplate) {
 			t.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
-		}), 0, 0, "", "the hosts of a-1 fetch the image when their upgrade starts"),
+		}), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"),
+		Entry("nothing of a template that is paused", ofTemplate(nodesToFetch(waiting), func(t *infrav1.ElementalMachineTemplate) {
+			t.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		}), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"),
+		Entry("nothing of a Machine that Cluster API moves to another template", func() *clusterupgrade.Plan {
+			p := nodesToFetch(waiting)
+			p.Pools[0].Members[0].Elemental.Annotations = map[string]string{clusterv1.TemplateClonedFromNameAnnotation: "former"}
+			return p
+		}(), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"),
 	)
 
 	DescribeTable("gets a digest", func(p *clusterupgrade.Plan, runs, expected string) {
@@ -97,11 +109,6 @@ var _ = Describe("Stage Prefetch", func() {
 		Entry("not before a host has resolved it", prepares(nodesToFetch(waiting), 1, fetches), "", ""),
 		Entry("of the first host that has", prepares(nodesToFetch(waiting), 1, hasFetched), "", digestA),
 		Entry("of a node that runs it already, although the tag has moved", prepares(nodesToFetch(waiting, done), 1, hasFetched), digestB, digestB),
-		Entry("that is recorded", func() *clusterupgrade.Plan {
-			p := prepares(nodesToFetch(waiting), 1, hasFetched)
-			p.Upgrade.Annotations = map[string]string{infrav1.ResolvedDigestAnnotation: rollout.Pin("oci://r/os:2", digestB)}
-			return p
-		}(), "", digestB),
 	)
 
 	It("is waited for before a node begins", func() {

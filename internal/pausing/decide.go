@@ -20,7 +20,7 @@ const (
 
 // Due is what a rollout requires of a Node.
 type Due struct {
-	// Rollout that has not upgraded the Node yet; empty if there is none.
+	// Rollout that has not upgraded the Node yet.
 	Rollout string
 	// ByPolicy reports whether the rollout's strategy pauses the Node.
 	ByPolicy bool
@@ -31,7 +31,7 @@ type Due struct {
 // Decide returns what to do about the pause annotations of a Node.
 func Decide(marks Marks, due Due) Action {
 	switch {
-	case due.Rollout == "" || due.Approved:
+	case due.Approved:
 		return clearIfAny(marks)
 	case marks.By == due.Rollout && marks.Paused:
 		return Leave

@@ -38,7 +38,6 @@ var _ = Describe("Decide", func() {
 	byPolicy := pausing.Due{Rollout: now, ByPolicy: true}
 	byNobody := pausing.Due{Rollout: now}
 	approved := pausing.Due{Rollout: now, ByPolicy: true, Approved: true}
-	notDue := pausing.Due{}
 
 	DescribeTable("on a Node", func(annotations map[string]string, due pausing.Due, expected pausing.Action) {
 		Expect(pausing.Decide(pausing.MarksOf(nodeWith(annotations)), due)).To(Equal(expected))
@@ -46,21 +45,16 @@ var _ = Describe("Decide", func() {
 		Entry("without marks, by policy", nil, byPolicy, pausing.Pause),
 		Entry("without marks, in mode auto", nil, byNobody, pausing.Leave),
 		Entry("without marks, approved", nil, approved, pausing.Leave),
-		Entry("without marks, idle", nil, notDue, pausing.Leave),
 
 		Entry("paused for this rollout", pausedBy(now, now), byPolicy, pausing.Leave),
 		Entry("paused for this rollout, approved meanwhile", pausedBy(now, now), approved, pausing.Clear),
-		Entry("paused for this rollout, upgraded meanwhile", pausedBy(now, now), notDue, pausing.Clear),
 		Entry("resumed by a person", by(now), byPolicy, pausing.Approve),
 		Entry("resumed by a person, which is recorded", by(now), approved, pausing.Clear),
-		Entry("resumed by a person when the rollout is over", by(now), notDue, pausing.Clear),
 
 		Entry("paused for a rollout that was aborted", pausedBy(former, former), byPolicy, pausing.Pause),
 		Entry("paused for a rollout that was aborted, in mode auto", pausedBy(former, former), byNobody, pausing.Clear),
-		Entry("paused for a rollout that was aborted, idle", pausedBy(former, former), notDue, pausing.Clear),
 		Entry("resumed in a rollout that was aborted", by(former), byPolicy, pausing.Pause),
 
-		Entry("paused by hand, idle", paused("lunch"), notDue, pausing.Leave),
 		Entry("paused by hand, without a value, in mode auto", paused(""), byNobody, pausing.Pause),
 		Entry("paused by hand, by policy too", paused("lunch"), byPolicy, pausing.Pause),
 		Entry("paused by hand, which was noted", pausedBy("lunch", now), byNobody, pausing.Leave),

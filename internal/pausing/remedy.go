@@ -9,11 +9,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// Remedy says that a node is paused and how it is resumed. The upgrade is empty while its attempt does not exist.
+// Remedy says that a node is paused and how it is resumed.
 func Remedy(node, upgrade string) string {
-	remedy := fmt.Sprintf("Node %s is paused: remove its annotation %s", node, infrav1.NodeUpgradePauseAnnotation)
-	if upgrade != "" {
-		remedy += ", or set spec.approved of ElementalHostUpgrade " + upgrade
-	}
-	return remedy
+	return fmt.Sprintf("Node %s is paused: remove its annotation %s, or set spec.approved of ElementalHostUpgrade %s", node, infrav1.NodeUpgradePauseAnnotation, upgrade)
 }

@@ -56,7 +56,6 @@ var _ = DescribeTable("An attempt that has taken its slot", func(check string, v
 	Entry("is held by the quorum of etcd", "ControlPlaneQuorum", infrav1.PreflightBlock, func(s *Snapshot, _ *Subject) {
 		s.Machines[0].Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 	}),
-	Entry("is held by the space that is left", "FreeSpace", infrav1.PreflightBlock, measured(512<<20, 1<<30)),
 	Entry("is not held by KubeVirt as a whole", "KubeVirt", infrav1.PreflightWarn, withKubeVirt(func(k *kubevirt.Installation) {
 		k.Installations = []kubevirtv1.KubeVirt{{ObjectMeta: metav1.ObjectMeta{Name: "kubevirt"}}}
 	})),

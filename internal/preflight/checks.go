@@ -42,7 +42,6 @@ func Checks(residents ...workload.Resident) []Check {
 		{Name: "Machines", Run: checkMachines},
 		{Name: "ControlPlaneQuorum", Run: checkQuorum, Holds: true},
 		{Name: "KubeletVersion", Run: checkKubeletVersion},
-		{Name: "FreeSpace", Run: checkFreeSpace, Final: always, Holds: true, OfHost: true},
 		{Name: "Certificates", Run: checkCertificates},
 	}
 	for _, resident := range residents {

@@ -96,14 +96,6 @@ var _ = DescribeTable("a preflight check", func(run checkFunc, verdict infrav1.P
 	Entry("any kubelet", checkKubeletVersion, infrav1.PreflightPass, "", "", func(_ *Snapshot, subject *Subject) { subject.Machine.Spec.Version = "" }),
 	Entry("a kubelet that the image has to replace", checkKubeletVersion, infrav1.PreflightWarn, "Node/n",
 		"runs kubelet v1.35.0 and Machine m wants v1.36.3", oldKubelet),
-
-	Entry("space unknown", checkFreeSpace, infrav1.PreflightPass, "", ""),
-	Entry("space that is not told, for an image that is", checkFreeSpace, infrav1.PreflightPass, "", "", measured(0, 1<<30)),
-	Entry("space for an image that is not told", checkFreeSpace, infrav1.PreflightPass, "", "", measured(1<<30, 0)),
-	Entry("space to the byte", checkFreeSpace, infrav1.PreflightPass, "", "", measured(1<<30, 1<<30)),
-	Entry("space enough", checkFreeSpace, infrav1.PreflightPass, "", "", measured(2<<30, 1<<30)),
-	Entry("no space", checkFreeSpace, infrav1.PreflightBlock, "ElementalHost/h",
-		"has 512 MiB free on its state partition and the image takes at least 1024 MiB", measured(512<<20, 1<<30)),
 )
 
 // unhealthy is a DaemonSet, a volume, and so many volumes more on the node.
@@ -185,11 +177,5 @@ func quarantinedElsewhere(digest string) func(*Snapshot, *Subject) {
 func markedBy(attempt string) func(*Snapshot, *Subject) {
 	return func(_ *Snapshot, subject *Subject) {
 		subject.Node.Annotations = map[string]string{infrav1.CordonedByAnnotation: attempt}
-	}
-}
-
-func measured(free, image int64) func(*Snapshot, *Subject) {
-	return func(_ *Snapshot, subject *Subject) {
-		subject.Report = infrav1.HostUpgradeStatus{FreeBytes: free, ImageBytes: image}
 	}
 }

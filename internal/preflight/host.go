@@ -4,8 +4,6 @@
 package preflight
 
 import (
-	"fmt"
-
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 
@@ -42,18 +40,4 @@ func checkOtherAttempt(_ *Snapshot, subject *Subject) []infrav1.PreflightResult 
 	}
 	return block("ElementalHostUpgrade/"+subject.Rival.Name,
 		"is an unfinished attempt on the same host: wait for its end, or set its spec.cancel")
-}
-
-// checkFreeSpace compares what the host measured when it prepared. It holds an agent that did not judge that by
-// itself: ours ends the attempt as Failed where there is less than five times the size of the image, which no waiver
-// keeps it from. The elemental CLI itself reports success after it has filled the state partition (Harvester issues 7457 and 10687).
-func checkFreeSpace(_ *Snapshot, subject *Subject) []infrav1.PreflightResult {
-	report := subject.Report
-	if report.FreeBytes == 0 || report.FreeBytes >= report.ImageBytes {
-		return pass()
-	}
-	const mebibyte = 1 << 20
-	return block("ElementalHost/"+subject.Host.Name, fmt.Sprintf(
-		"has %d MiB free on its state partition and the image takes at least %d MiB: free some, or delete snapshots",
-		report.FreeBytes/mebibyte, report.ImageBytes/mebibyte))
 }

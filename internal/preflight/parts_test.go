@@ -57,7 +57,7 @@ var _ = DescribeTable("AnnotatedWaivers", func(annotation string, expected ...in
 },
 	Entry("none", ""),
 	Entry("one", "NodeReady", infrav1.PreflightCheck("NodeReady")),
-	Entry("several, with blanks", "NodeReady, FreeSpace", infrav1.PreflightCheck("NodeReady"), infrav1.PreflightCheck("FreeSpace")),
+	Entry("several, with blanks", "NodeReady, Machines", infrav1.PreflightCheck("NodeReady"), infrav1.PreflightCheck("Machines")),
 )
 
 var _ = It("WaiversOf collects those of all kinds that can have them", func() {

@@ -58,7 +58,6 @@ var _ = Describe("Run", func() {
 		Entry("a bad image", "Quarantine", "patch the template to a good image, or remove the digest from spec.quarantine", digest, quarantined("sha256:new")),
 		Entry("a bad image that other clusters know too", "Quarantine", "remove the digest from spec.quarantine", digest, quarantined("sha256:new"),
 			quarantinedElsewhere("sha256:new")),
-		Entry("a full disk", "FreeSpace", "free some, or delete snapshots", measured(512<<20, 1<<30)),
 	)
 })
 

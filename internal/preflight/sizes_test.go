@@ -130,7 +130,6 @@ var defects = map[string][]change{
 		}
 	}},
 	"KubeletVersion": {oldKubelet, func(_ *Snapshot, subject *Subject) { subject.Machine.Spec.Version = "v1.36.3" }},
-	"FreeSpace":      {measured(512<<20, 1<<30)},
 	"Certificates": {func(s *Snapshot, subject *Subject) {
 		expires(day)(s, subject)
 		s.Machines[len(s.Machines)-1].Status.NodeRef.Name = subject.Node.Name // it is one of those that there are

@@ -53,7 +53,7 @@ var _ = Describe("Stage Prefetch", func() {
 		By("fetching it on all hosts but one, which has no space")
 		Eventually(status).WithContext(ctx).WithArguments("ahead").Should(And(
 			HaveField("Stage", HavePrefix("Prefetch (2/")),
-			HaveField("Message", And(HavePrefix("node "+full+": "), ContainSubstring(" state partition")))))
+			HaveField("Message", And(HavePrefix("node "+full+": "), ContainSubstring("not enough space on the state partition")))))
 		Eventually(fetched).WithContext(ctx).WithArguments(wanted).Should(And(HaveLen(all-1), Not(ContainElement(full))))
 		Consistently(begun, calm).WithContext(ctx).WithArguments(wanted).Should(BeEmpty(), "no node starts")
 
