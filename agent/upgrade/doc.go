@@ -26,7 +26,7 @@
 // A finished attempt stays in the marker and is reported again after every restart until the host gets
 // another one, and is never carried out a second time.
 //
-// Limits, all of them in Policy and SpaceFactor: once an attempt is triggered, requests to a registry are tried 9 times
-// (about four minutes), and before as long as it takes, as it waits for free space then; writing the image fails permanently after 3 failures, or 20 starts; a boot has 10 minutes to
-// pass its assessment.
+// Limits, all of them in Policy and SpaceFactor: requests to a registry are tried 9 times (about four minutes) once the
+// attempt is triggered; writing the image fails permanently after 3 failures, or 20 starts; a boot has 10 minutes to
+// pass its assessment. Before the trigger the host waits for a registry, and for free space, as long as it takes.
 package upgrade

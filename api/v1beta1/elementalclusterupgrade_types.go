@@ -41,7 +41,8 @@ type ElementalClusterUpgradeSpec struct {
 	KubeVirt *ClusterKubeVirt `json:"kubeVirt,omitempty"`
 
 	// windows in which upgrades of nodes may start. One does not start where, by the slowest one so far, it would not be done when the window
-	// closes; one that has started is finished. Templates are changed, and images fetched, at any time. Default: always.
+	// closes; one that has started is finished. Templates are changed, and images fetched, at any time; the variables of a topology are set
+	// within a window. Default: always.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -216,7 +217,7 @@ type ElementalClusterUpgradeStatus struct {
 	// +optional
 	ImageURI string `json:"imageURI,omitempty"`
 
-	// digest that the image was resolved to by the first host that was ordered to fetch it. All nodes get this one.
+	// digest that the image was resolved to by the first host. All nodes get this one.
 	// +optional
 	Digest string `json:"digest,omitempty"`
 
@@ -285,8 +286,8 @@ type ClusterUpgradeStage struct {
 	Message string `json:"message,omitempty"`
 }
 
-// ElementalClusterUpgrade upgrades the nodes of a Cluster in an order. It changes the ElementalMachineTemplates of the pools, stage by stage,
-// and decides which node may begin; all else is what happens when a person changes them.
+// ElementalClusterUpgrade upgrades the nodes of a Cluster in an order. It changes the ElementalMachineTemplates of the pools, and decides which node
+// may start; all else is what happens when a user changes them.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=elementalclusterupgrades,scope=Namespaced,categories=cluster-api,shortName=ecu

@@ -57,7 +57,7 @@ const (
 	HoldUpgradePaused HoldReason = "UpgradePaused"
 	// HoldRolloutStopped: another node of the ElementalRollout, or of the ElementalClusterUpgrade, was not upgraded.
 	HoldRolloutStopped HoldReason = "RolloutStopped"
-	// HoldStageNotReady: Preflight or Prefetch of the ElementalClusterUpgrade is not done.
+	// HoldStageNotReady: a stage of the ElementalClusterUpgrade before those of nodes is not done: Preflight, Prefetch, KubeVirt or Workloads.
 	HoldStageNotReady HoldReason = "StageNotReady"
 	// HoldOutcomePending: it is not recorded yet how another node's upgrade ended.
 	HoldOutcomePending HoldReason = "OutcomePending"

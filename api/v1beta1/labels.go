@@ -157,8 +157,8 @@ const (
 	AttemptAnnotation = "infrastructure.cluster.x-k8s.io/elemental-attempt"
 	// SkipRemediationByAnnotation on a Machine names the attempt that set CAPI's skip-remediation.
 	SkipRemediationByAnnotation = "infrastructure.cluster.x-k8s.io/elemental-skip-remediation-by"
-	// ApprovedRolloutAnnotation on a Machine names the ElementalRollout for which an operator has approved its node. It applies to all attempts of that
-	// rollout, and is removed when the rollout is over.
+	// ApprovedRolloutAnnotation on a Machine names the ElementalRollout for which a user has approved its node. It applies to all attempts of that
+	// rollout, and is removed when one has succeeded or was superseded.
 	ApprovedRolloutAnnotation = "infrastructure.cluster.x-k8s.io/elemental-approved-rollout"
 
 	// HeldWorkloadsAnnotation is on the KubeVirt of a workload cluster while an ElementalClusterUpgrade keeps it from updating virtual machines by itself: the
@@ -180,7 +180,7 @@ const (
 	// as JSON: {"managedOSVersionName": ..., "imageUri": ..., "resourceVersion": ...}. All machines of the template
 	// get this image, even if the ManagedOSVersion changes; remove the annotation to have it looked up again.
 	ResolvedOSVersionAnnotation = "infrastructure.cluster.x-k8s.io/elemental-resolved-os-version"
-	// ResolvedDigestAnnotation on an ElementalClusterUpgrade is the digest that the first host which was ordered to fetch its image has resolved, as
+	// ResolvedDigestAnnotation on an ElementalClusterUpgrade is the digest to which the first host has resolved its image, as
 	// JSON: {"imageUri": ..., "digest": ...}. All nodes get it, even if the tag moves. It is preserved by "clusterctl move".
 	ResolvedDigestAnnotation = "infrastructure.cluster.x-k8s.io/elemental-resolved-digest"
 	// FeatureGatesAnnotation on the ExtensionConfig asserts that RuntimeSDK and InPlaceUpdates are enabled

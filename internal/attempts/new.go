@@ -39,8 +39,8 @@ const (
 // Name of the attempt. It follows from the Machine, its host and the rollout, so that there is only one, however often it is made.
 func (u Upgrade) Name() string { return NameFor(u.Machine, u.Host.Name, u.Rollout) }
 
-// NameFor is the name of the attempt on a Machine and its host in a rollout. Sorted, the names of a rollout are in the order in which its nodes are upgraded, if these
-// have the names of their hosts.
+// NameFor is the name of the attempt on a Machine and its host in a rollout. Sorted, the names are in the order in which nodes are upgraded, if these have the names of
+// their hosts and none is the beginning of another.
 func NameFor(machine *clusterv1.Machine, host, of string) string {
 	prefix := workerPrefix
 	if util.IsControlPlaneMachine(machine) {

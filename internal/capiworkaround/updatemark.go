@@ -187,8 +187,7 @@ func (m marks) abandoned(ctx context.Context, reader client.Reader) (bool, error
 	return true, nil
 }
 
-// lastAttempt to bring the machine to the OS it asks for, as the hook looks for it: that of the rollout, with its digest, or, where none is current, the last
-// one; nil if there is none.
+// lastAttempt to bring the machine to the OS it asks for: that of the rollout, with its digest, or, where none is current, the last one; nil if there is none.
 func (m marks) lastAttempt(ctx context.Context, reader client.Reader) (attempt *infrav1.ElementalHostUpgrade, pinned string, err error) {
 	namespace, template, wanted := m.Machine.Namespace, owner.MadeFrom(m.Machine), m.Machine.Spec.OSVersionManagement
 	rollouts, err := rollout.OfTemplate(ctx, reader, namespace, template)

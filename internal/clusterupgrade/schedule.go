@@ -20,8 +20,7 @@ func ParseWindow(asked infrav1.UpgradeWindow) (window.Window, error) {
 	return window.Parse(asked.Schedule, asked.TimeZone, time.Duration(asked.DurationSeconds)*time.Second)
 }
 
-// Outside says why no template is changed and no node begun at a time; empty if it may be. Without a figure of how long a node takes, the first one is
-// begun in any window.
+// Outside says why no node may start at a time; empty if it may. Without a figure of how long a node takes, the first one starts in any window.
 func (p *Plan) Outside(now time.Time) string {
 	switch {
 	case p.windowProblem != "":

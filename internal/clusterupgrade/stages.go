@@ -11,7 +11,7 @@ import (
 const (
 	// StagePreflight tries the changes.
 	StagePreflight = "Preflight"
-	// StagePrefetch has all hosts fetch the image.
+	// StagePrefetch changes the templates, and waits until the hosts have fetched the image.
 	StagePrefetch = "Prefetch"
 	// StageKubeVirt upgrades KubeVirt.
 	StageKubeVirt = "KubeVirt"

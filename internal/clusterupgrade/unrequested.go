@@ -12,7 +12,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// UnknownTemplate says that nobody knows which template is to be changed for a member.
+// UnknownTemplate says that the template of a member is not known.
 func UnknownTemplate(member Member) string {
 	return fmt.Sprintf("it is not known from which ElementalMachineTemplate Machine %s gets its OS", member.Machine.Name)
 }
