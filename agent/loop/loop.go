@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"reflect"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -271,14 +270,12 @@ func (l *Loop) actOn(ctx context.Context, desired wire.Desired, newer <-chan str
 	return l.Actor.Act(ctx, desired, newer, withdrawn)
 }
 
-// withdraws reports whether the latest state withdraws the attempt that is being prepared, or is for something else of it: another digest or other rules, which may be
-// what a preparation waits for that does not end by itself.
+// withdraws reports whether the latest state withdraws the attempt that is being prepared.
 func withdraws(latest, acting wire.Desired) bool {
 	if acting.Upgrade == nil {
 		return false
 	}
-	isChanged := !acting.Upgrade.Apply && !reflect.DeepEqual(latest.Upgrade, acting.Upgrade)
-	return isChanged || latest.Upgrade == nil || latest.Upgrade.Attempt != acting.Upgrade.Attempt ||
+	return latest.Upgrade == nil || latest.Upgrade.Attempt != acting.Upgrade.Attempt ||
 		(latest.Reset && !acting.Reset) || (!latest.Approved && acting.Approved)
 }
 

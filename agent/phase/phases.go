@@ -173,7 +173,7 @@ func (p *Phases) unapproved(ctx context.Context, request request) (bool, error) 
 		return true, nil
 	}
 	if p.Machine.Marker().InFlight() {
-		return false, p.Machine.Advance(ctx, nil, request.withdrawn)
+		return false, p.Machine.Advance(ctx, nil, &upgrade.Interrupts{Withdrawn: request.withdrawn})
 	}
 	p.say(wire.HostFinalizingRegistration, "")
 	return false, request.unknown

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -20,7 +21,7 @@ func (p *Phases) upgrade(ctx context.Context, request request) (bool, error) {
 	if p.carriesOut(want) {
 		p.say(wire.HostReconcilingOSVersion, "")
 	}
-	if err := p.Machine.Advance(ctx, want, request.withdrawn); err != nil {
+	if err := p.Machine.Advance(ctx, want, &upgrade.Interrupts{Withdrawn: request.withdrawn, Newer: request.newer}); err != nil {
 		return false, err
 	}
 	// The attempt may have found out something about the host.

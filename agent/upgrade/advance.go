@@ -15,11 +15,25 @@ import (
 // step does the work of one phase. It returns false if there is nothing more to do for now.
 type step func(ctx context.Context, want *wire.Upgrade) (again bool, err error)
 
+// Interrupts of a preparation. An attempt in flight continues regardless.
+type Interrupts struct {
+	// Withdrawn interrupts it when it is closed. Nil: never.
+	Withdrawn <-chan struct{}
+	// Newer interrupts it, when it is closed, while it waits for a registry: the host is asked for something else, which may be another digest. Nil: never.
+	Newer <-chan struct{}
+}
+
+// errNewer ends a preparation that waits for a registry.
+var errNewer = errors.New("the host is asked for something else")
+
 // Advance carries out the wanted attempt as far as possible: to its end, to where it waits for the trigger, or to the reboot, from which it
-// returns only with an error. Closing withdrawn interrupts a preparation; an attempt in flight continues regardless. want is nil if no
-// attempt is wanted.
-func (m *Machine) Advance(ctx context.Context, want *wire.Upgrade, withdrawn <-chan struct{}) error {
-	preparing, cancel := untilClosed(ctx, withdrawn)
+// returns only with an error. want is nil if no attempt is wanted. With nil nothing interrupts a preparation.
+func (m *Machine) Advance(ctx context.Context, want *wire.Upgrade, by *Interrupts) error {
+	if by == nil {
+		by = &Interrupts{}
+	}
+	m.newer = by.Newer
+	preparing, cancel := untilClosed(ctx, by.Withdrawn)
 	defer cancel()
 	for {
 		again, err := m.once(ctx, preparing, want)
@@ -29,6 +43,9 @@ func (m *Machine) Advance(ctx context.Context, want *wire.Upgrade, withdrawn <-c
 		}
 		if err != nil && preparing.Err() != nil && ctx.Err() == nil && !m.Marker().InFlight() {
 			return nil // the preparation was withdrawn
+		}
+		if errors.Is(err, errNewer) {
+			return nil
 		}
 		if err != nil || !again {
 			return err

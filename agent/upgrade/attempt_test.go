@@ -281,7 +281,9 @@ var _ = Describe("An attempt", func() {
 		images := &blockingImages{world: w, started: make(chan struct{})}
 		machine.Images = images
 		ended := make(chan error, 1)
-		go func() { ended <- machine.Advance(context.Background(), wanted("a1"), withdrawn) }()
+		go func() {
+			ended <- machine.Advance(context.Background(), wanted("a1"), &upgrade.Interrupts{Withdrawn: withdrawn})
+		}()
 		Eventually(images.started).Should(BeClosed())
 		close(withdrawn)
 		Eventually(ended).Should(Receive(BeNil()))

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/upgrade"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
@@ -41,8 +42,8 @@ var _ = Describe("An attempt at its edges", func() {
 		w.live(dir, untriggered())
 		Expect(w.agent(dir).Advance(ctx, wanted("a1"), nil)).To(MatchError(errRebooted))
 		w.refused["facts"] = 1
-		Expect(w.agent(dir).Advance(ctx, nil, closed)).NotTo(Succeed())
-		Expect(w.agent(dir).Advance(ctx, nil, closed)).To(Succeed())
+		Expect(w.agent(dir).Advance(ctx, nil, &upgrade.Interrupts{Withdrawn: closed})).NotTo(Succeed())
+		Expect(w.agent(dir).Advance(ctx, nil, &upgrade.Interrupts{Withdrawn: closed})).To(Succeed())
 		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded))
 	})
 

@@ -51,6 +51,18 @@ var _ = Describe("An attempt", func() {
 		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFetched), HaveField("Message", BeEmpty())))
 	})
 
+	It("waits for a registry no longer when it is asked for something else", func(ctx SpecContext) {
+		newer := make(chan struct{})
+		close(newer)
+		w.resolve = []error{errors.New("the registry is away")}
+		Expect(w.agent(dir).Advance(ctx, untriggered(), &upgrade.Interrupts{Newer: newer})).To(Succeed())
+		Expect(w.last().Phase).To(Equal(wire.PhaseFetching))
+		other := untriggered()
+		other.Digest = digestOf("3")
+		Expect(w.agent(dir).Advance(ctx, other, &upgrade.Interrupts{Newer: newer})).To(Succeed(), "what does not wait is not interrupted")
+		Expect(w.last()).To(And(HaveField("Phase", wire.PhaseFetched), HaveField("Digest", digestOf("3"))))
+	})
+
 	It("judges another image by its own size", func(ctx SpecContext) {
 		want := wanted("a1")
 		want.Apply = false

@@ -97,6 +97,8 @@ type Machine struct {
 	known  *knowledge
 	// isTriggered reports whether the attempt is to be carried out: its node is drained, and a preparation that does not succeed ends it.
 	isTriggered bool
+	// newer interrupts a preparation, see Interrupts.
+	newer <-chan struct{}
 }
 
 // New reads the marker and reports its attempt, if any.

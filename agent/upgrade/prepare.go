@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/osplugin"
@@ -231,10 +232,24 @@ func (m *Machine) persist(ctx context.Context, action func() error) error {
 			return err
 		}
 		m.Log.Warn("Registry request failed, trying again", "error", err, "cause", errors.Unwrap(err), "failures", failures)
-		if err := system.Wait(ctx, m.Clock, m.Policy.Registry.DelayAfter(err, failures)); err != nil {
+		if err := m.waitToRetry(ctx, m.Policy.Registry.DelayAfter(err, failures)); err != nil {
 			return err
 		}
 	}
+}
+
+// waitToRetry waits before the next request to a registry.
+func (m *Machine) waitToRetry(ctx context.Context, delay time.Duration) error {
+	waiting, cancel := ctx, context.CancelFunc(func() {})
+	if !m.isTriggered && !m.Marker().InFlight() {
+		waiting, cancel = untilClosed(ctx, m.newer)
+	}
+	defer cancel()
+	err := system.Wait(waiting, m.Clock, delay)
+	if err != nil && ctx.Err() == nil {
+		return errNewer
+	}
+	return err
 }
 
 // failedRequest returns an error when a registry is given up, and reports what is waited for otherwise.

@@ -41,7 +41,7 @@ var _ = Describe("An error", func() {
 		GinkgoHelper()
 		machine := w.agent(dir)
 		machine.Plugin = &interrupted{Plugin: w, act: act}
-		return machine.Advance(ctx, wanted("a1"), withdrawn)
+		return machine.Advance(ctx, wanted("a1"), &upgrade.Interrupts{Withdrawn: withdrawn})
 	}
 
 	It("of a preparation is told of", func(ctx SpecContext) {
@@ -67,7 +67,7 @@ var _ = Describe("An error", func() {
 		Expect(w.agent(dir).Marker().InFlight()).To(BeTrue())
 		close(withdrawn)
 		Expect(advance(ctx, func(context.Context) {})).To(MatchError(errBusy))
-		Expect(w.agent(dir).Advance(ctx, wanted("a1"), withdrawn)).To(Succeed())
+		Expect(w.agent(dir).Advance(ctx, wanted("a1"), &upgrade.Interrupts{Withdrawn: withdrawn})).To(Succeed())
 		Expect(w.last().Phase).To(Equal(wire.PhaseSucceeded), "an attempt in flight goes on")
 	})
 })
