@@ -23,17 +23,22 @@ type Interrupts struct {
 	Newer <-chan struct{}
 }
 
+func (i *Interrupts) channels() (withdrawn, newer <-chan struct{}) {
+	if i == nil {
+		return nil, nil
+	}
+	return i.Withdrawn, i.Newer
+}
+
 // errNewer ends a preparation that waits for a registry.
 var errNewer = errors.New("the host is asked for something else")
 
 // Advance carries out the wanted attempt as far as possible: to its end, to where it waits for the trigger, or to the reboot, from which it
 // returns only with an error. want is nil if no attempt is wanted. With nil nothing interrupts a preparation.
 func (m *Machine) Advance(ctx context.Context, want *wire.Upgrade, by *Interrupts) error {
-	if by == nil {
-		by = &Interrupts{}
-	}
-	m.newer = by.Newer
-	preparing, cancel := untilClosed(ctx, by.Withdrawn)
+	withdrawn, newer := by.channels()
+	m.newer = newer
+	preparing, cancel := untilClosed(ctx, withdrawn)
 	defer cancel()
 	for {
 		again, err := m.once(ctx, preparing, want)
@@ -43,9 +48,6 @@ func (m *Machine) Advance(ctx context.Context, want *wire.Upgrade, by *Interrupt
 		}
 		if err != nil && preparing.Err() != nil && ctx.Err() == nil && !m.Marker().InFlight() {
 			return nil // the preparation was withdrawn
-		}
-		if errors.Is(err, errNewer) {
-			return nil
 		}
 		if err != nil || !again {
 			return err

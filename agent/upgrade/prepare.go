@@ -52,9 +52,6 @@ func (m *Machine) prepare(ctx context.Context, want *wire.Upgrade) (bool, error)
 	if message, err := m.checkSpace(ctx, &marker, resolved); err != nil || message != "" {
 		return m.lacksSpace(message, err)
 	}
-	if err := m.waitsFor(""); err != nil { // what it waited for before is there
-		return false, err
-	}
 	downloaded, err := m.prefetch(ctx, want, resolved)
 	if err != nil {
 		return m.ended(ctx, err)
@@ -182,7 +179,11 @@ func (m *Machine) checkSpace(ctx context.Context, marker *Marker, resolved image
 		return fmt.Sprintf("not enough space to download image %s: it has %d MiB, %d MiB are free in the agent's work directory",
 			resolved.Digest, roundUp(resolved.Bytes), space.Work/mebibyte), nil
 	}
-	return m.shortOnRecovery(ctx, *marker)
+	message, err := m.shortOnRecovery(ctx, *marker)
+	if err != nil || message != "" {
+		return message, err
+	}
+	return "", m.waitsFor("") // what it waited for before is there
 }
 
 // prefetch reports whether it downloaded the image.
@@ -283,7 +284,7 @@ func (m *Machine) ended(ctx context.Context, err error) (bool, error) {
 	if errors.As(err, &terminal) {
 		return m.fail(terminal.Message)
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(err, errNewer) {
 		return false, nil
 	}
 	return false, err

@@ -92,11 +92,6 @@ func (w *world) addHost(name string, serves *infrav1.ElementalMachine) {
 	apiserver.ChangeStatus(ctx, c, host, func(h *infrav1.ElementalHost) { h.Status.Agent.Version = "v0.8.0" })
 }
 
-// host of a pool.
-func (w *world) host(name string) *infrav1.ElementalHost {
-	return apiserver.Get(ctx, c, &infrav1.ElementalHost{ObjectMeta: w.meta("host-" + name)})
-}
-
 // runs has the machine of a pool specify an image, and its host run it.
 func (w *world) runs(name, image string) {
 	GinkgoHelper()

@@ -10,8 +10,9 @@
 //	observe.go, facts.go       what one reconcile reads, and what follows from it
 //	arrive.go                  an attempt that was moved from another management cluster
 //	steps.go                   the steps, and how they are run
-//	prepare.go                 preflight checks, the image on the host, a user's approval
+//	prepare.go, pause.go       preflight checks, the image on the host, a user's approval
 //	admission.go, slots.go     the list of holds, and the slots of a Cluster with their queue
+//	turn.go                    the order of nodes, stops, and which hosts may fetch
 //	holds.go, quarantine.go    what a hold records, the order of an ElementalClusterUpgrade, bad images
 //	disrupt.go                 cordon, evacuation of virtual machines, drain
 //	trigger.go                 what is read live at last, and the request to the host
