@@ -361,7 +361,9 @@ var _ = DescribeTable("An Event of a step", func(step string, told bool, changes
 	for _, change := range changes {
 		change(&o.upgrade.Status)
 	}
-	(&Reconciler{Recorder: recorder}).announce(context.Background(), o, sequence.Report{Step: step, Index: 1, Total: 14}, "waiting")
+	(&Reconciler{Recorder: recorder}).announce(context.Background(), o, sequence.Report{
+		Step: step, Index: 1, Total: 14, Result: await(0, blockers(o.upgrade.Status.Preflight)...),
+	}, "waiting")
 	Expect(recorder.Events).To(HaveLen(map[bool]int{true: 1}[told]))
 },
 	Entry("tells of one at which few attempts wait", stepDrain, true),

@@ -40,10 +40,11 @@ var _ = Describe("An attempt in a Cluster that is upgraded in an order", func() 
 
 	BeforeEach(func(ctx SpecContext) { w = newWorld(ctx, infrav1.NodeUpgradeOption{}) })
 
-	It("waits at Admit until it may begin, without a slot", func(ctx SpecContext) {
+	It("waits until it may start, without a slot, and asks its host for nothing while it is paused", func(ctx SpecContext) {
 		begin(ctx, newImage, func(u *infrav1.ElementalClusterUpgrade) { u.Spec.Paused = true })
 		w.drive(ctx, nil)
-		Expect(w.status(ctx)).To(And(HaveField("Step", "Admit"),
+		Expect(w.marks(ctx).Asked).To(BeFalse())
+		Expect(w.status(ctx)).To(And(HaveField("Step", "Preflight"),
 			HaveField("Message", "waiting for ElementalClusterUpgrade edge: it is paused: set its spec.paused to false")))
 		Expect(w.slots(ctx)).To(BeEmpty())
 
@@ -95,13 +96,20 @@ var _ = Describe("An attempt in a Cluster that is upgraded in an order", func() 
 		Expect(w.marks(ctx).Pin).To(Equal(newDigest))
 	})
 
+	It("fetches for one that follows another that was cancelled", func(ctx SpecContext) {
+		change(ctx, w, rolloutName, &infrav1.ElementalRollout{}, func(of *infrav1.ElementalRollout) { of.Spec.HeldBy = "former" })
+		begin(ctx, newImage, func(*infrav1.ElementalClusterUpgrade) {})
+		w.drive(ctx, nil)
+		Expect(w.status(ctx).Phase).To(Equal(infrav1.UpgradeSucceeded))
+	})
+
 	It("is held by one that was cancelled before, until its rollout says so no more", func(ctx SpecContext) {
 		isHeldBy := func(upgrade string) {
 			change(ctx, w, rolloutName, &infrav1.ElementalRollout{}, func(of *infrav1.ElementalRollout) { of.Spec.HeldBy = upgrade })
 		}
 		isHeldBy("edge")
 		w.drive(ctx, nil)
-		Expect(w.status(ctx)).To(And(HaveField("Step", "Admit"), HaveField("Message",
+		Expect(w.status(ctx)).To(And(HaveField("Step", "Preflight"), HaveField("Message",
 			"ElementalClusterUpgrade edge was cancelled before this node: patch its template to another OS, create another ElementalClusterUpgrade, "+
 				"or remove spec.heldBy of ElementalRollout "+rolloutName)))
 		isHeldBy("")

@@ -203,9 +203,10 @@ func isQueued(upgrade *infrav1.ElementalHostUpgrade) bool {
 	return !isEnded(upgrade.Status.Phase) && upgrade.Status.Step == stepAdmit
 }
 
-// awaitsOthers reports whether an attempt waits for its turn, or until its image is out of quarantine.
+// awaitsOthers reports whether an attempt waits for its turn, for the order of its cluster's upgrade, or until its image is out of quarantine.
 func awaitsOthers(attempt *infrav1.ElementalHostUpgrade) bool {
-	return isQueued(attempt) || attempts.AwaitedTurn(attempt) != "" || preflight.HeldByQuarantine(attempt.Status.Preflight)
+	first := attempts.FirstHold(attempt)
+	return isQueued(attempt) || first != nil && attempts.IsOrder(first.Reason) || attempts.AwaitedTurn(attempt) != "" || preflight.HeldByQuarantine(attempt.Status.Preflight)
 }
 
 // mostWoken is how many attempts a slot that is free wakes: one that takes it, and one for when that cannot.

@@ -195,7 +195,7 @@ func (r *Reconciler) awaitFetchTurn(ctx context.Context, o *observation) (sequen
 	if o.asked() {
 		return sequence.Done(), nil
 	}
-	if held := cmp.Or(o.stopped(), o.heldOver(), o.unordered()); held != nil {
+	if held := cmp.Or(o.stopped(), o.unordered()); held != nil {
 		return await(pollSlots, held), nil
 	}
 	fetching, err := attempts.Fetching(ctx, r.Client, o.clusterKey())
@@ -210,9 +210,12 @@ func (r *Reconciler) awaitFetchTurn(ctx context.Context, o *observation) (sequen
 		"waiting for other hosts of Cluster %s to fetch their image: one until it is resolved, %d at a time after that", o.upgrade.Spec.ClusterName, clusterupgrade.MaxFetching))), nil
 }
 
-// unordered is the hold by an ElementalClusterUpgrade that is paused or cancelled: no further host is asked to fetch its image.
+// unordered is the hold by an ElementalClusterUpgrade that is paused or cancelled, or was cancelled before: no further host is asked to fetch its image.
 func (o *observation) unordered() *hold {
-	if o.governing == nil || !o.governing.Spec.Paused && !o.governing.Spec.Cancel {
+	switch {
+	case o.governing == nil:
+		return o.heldOver()
+	case !o.governing.Spec.Paused && !o.governing.Spec.Cancel:
 		return nil
 	}
 	reason, what := infrav1.HoldUpgradePaused, "it is paused: set its spec.paused to false"

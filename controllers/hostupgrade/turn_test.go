@@ -109,7 +109,7 @@ var _ = DescribeTable("A host that fetches and has", func(silent time.Duration, 
 
 var _ = It("A host that cannot fetch the image holds its attempt, and says why", func() {
 	o := typical(reported(infrav1.HostUpgradeFetching))
-	o.host.Status.Upgrade.Message = "the registry is away"
+	o.host.Status.Upgrade.Message, o.host.Status.Upgrade.Digest = "the registry is away", ""
 	Expect(o.awaitFetched("oci://new").Holds).To(HaveExactElements(SatisfyAll(
 		HaveField("Reason", infrav1.HoldImageNotResolved), HaveField("Who", infrav1.HoldByUser), HaveField("Message", HaveSuffix("and tries again: the registry is away")))))
 	o.host.Status.Upgrade.Digest = "sha256:1"
