@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/audit"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -35,7 +36,10 @@ func expectHeldInNeighbour(ctx context.Context, bad image.Image) {
 	By("upgrading another Cluster of the namespace to the bad image")
 	Expect(neighbour.ApplyUpgrade(ctx, name, bad, "")).To(Succeed())
 	Eventually(message).WithContext(ctx).Should(ContainSubstring(why))
-	Consistently(neighbour.Attempts, calm).WithContext(ctx).Should(BeEmpty())
+	isDisrupted := func(attempt infrav1.ElementalHostUpgrade) bool {
+		return attempts.HasEntered(&attempt, attempts.StepCordon)
+	}
+	Consistently(neighbour.Attempts, calm).WithContext(ctx).Should(And(Not(BeEmpty()), HaveEach(Not(Satisfy(isDisrupted)))))
 
 	By("lifting the quarantine where it was set")
 	_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalcluster", cluster.Options.Name, "--type", "merge", "--patch", `{"spec":{"quarantine":[]}}`)
