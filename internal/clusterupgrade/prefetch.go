@@ -100,14 +100,14 @@ func fetchStateOf(member Member) (fetchState, string) {
 	switch {
 	case member.State != Waiting:
 		return fetched, ""
-	case attempt == nil && member.isPostponed():
+	case attempt != nil && attempts.HasFetched(attempt):
+		return fetched, ""
+	case member.isPostponed():
 		return postponed, ""
 	case attempt == nil && member.cannotBeRequested() != "":
 		return held, member.cannotBeRequested()
 	case attempt == nil:
 		return unrequested, ""
-	case attempts.HasFetched(attempt):
-		return fetched, ""
 	case attempts.FirstHold(attempt) != nil && attempts.AwaitedTurn(attempt) == "":
 		return held, fmt.Sprintf("node %s: %s", member.Node(), attempt.Status.Message)
 	}

@@ -94,6 +94,11 @@ var _ = Describe("Stage Prefetch", func() {
 		Entry("nothing of a template that is paused", ofTemplate(nodesToFetch(waiting), func(t *infrav1.ElementalMachineTemplate) {
 			t.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		}), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"),
+		Entry("nothing of a Machine that is paused, and whose attempt is held by that", func() *clusterupgrade.Plan {
+			p := prepares(nodesToFetch(waiting), 1, heldBy(infrav1.HoldPreflightFailed))
+			p.Pools[0].Members[0].Machine.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+			return p
+		}(), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"),
 		Entry("nothing of a Machine that Cluster API moves to another template", func() *clusterupgrade.Plan {
 			p := nodesToFetch(waiting)
 			p.Pools[0].Members[0].Elemental.Annotations = map[string]string{clusterv1.TemplateClonedFromNameAnnotation: "former"}
