@@ -101,7 +101,10 @@ var _ = Describe("Stage Prefetch", func() {
 		}(), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"),
 		Entry("nothing of a Machine that Cluster API moves to another template", func() *clusterupgrade.Plan {
 			p := nodesToFetch(waiting)
-			p.Pools[0].Members[0].Elemental.Annotations = map[string]string{clusterv1.TemplateClonedFromNameAnnotation: "former"}
+			p.Pools[0].Members[0].Elemental.Annotations = map[string]string{
+				clusterv1.TemplateClonedFromNameAnnotation:      "former",
+				clusterv1.TemplateClonedFromGroupKindAnnotation: infrav1.GroupVersion.WithKind("ElementalMachineTemplate").GroupKind().String(),
+			}
 			return p
 		}(), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"),
 	)
