@@ -48,7 +48,7 @@ var _ = Describe("A KubeadmControlPlane of one", Ordered, func() {
 	It("waits for consent to the loss of its quorum, and is upgraded without Cluster API", func(ctx SpecContext) {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
-		attempt, err := cluster.AwaitMessage(ctx, wanted, "Preflight", "Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster single")
+		attempt, err := cluster.AwaitMessage(ctx, wanted, "Admit", "Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster single")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(attempt.Spec.Driver).To(Equal(infrav1.DriverDirect))
 		Expect(attempt.Status.Message).To(ContainSubstring("loses its API while Node single-cp-1 is down (for how long is not known yet)"))

@@ -61,7 +61,7 @@ var _ = Describe("Machines of a K3s control plane, and one of nobody", Ordered, 
 	It("are upgraded one after the other, control planes first, when the template is patched", func(ctx SpecContext) {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchPool(ctx, template, wanted)).To(Succeed())
-		_, err := cluster.AwaitMessage(ctx, wanted, "Preflight", "allowQuorumLoss")
+		_, err := cluster.AwaitMessage(ctx, wanted, "Admit", "allowQuorumLoss")
 		Expect(err).NotTo(HaveOccurred(), "two members of etcd have no majority without one")
 		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
 		Expect(cluster.AwaitRolledOut(ctx, template)).To(Succeed())

@@ -24,7 +24,7 @@ import (
 // waitsForConsent asserts that the attempt for an image waits for consent to the loss of the API, and that its node is left alone.
 func waitsForConsent(ctx context.Context, cluster *scenario.Cluster, wanted image.Image, of scenario.Identity) {
 	GinkgoHelper()
-	attempt, err := cluster.AwaitMessage(ctx, wanted, "Preflight", "loses its API while Node "+of.Node+" is down")
+	attempt, err := cluster.AwaitMessage(ctx, wanted, "Admit", "loses its API while Node "+of.Node+" is down")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(attempt.Status.Message).To(ContainSubstring("Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster " + cluster.Options.Name))
 	Consistently(func(ctx context.Context) (scenario.Marks, error) {

@@ -47,7 +47,7 @@ var _ = Describe("An RKE2ControlPlane of one", Ordered, func() {
 	It("waits for consent to the loss of its quorum, and is upgraded without Cluster API", func(ctx SpecContext) {
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
-		_, err := cluster.AwaitMessage(ctx, wanted, "Preflight", "Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster single")
+		_, err := cluster.AwaitMessage(ctx, wanted, "Admit", "Set nodeUpgradeOption.allowQuorumLoss in ElementalCluster single")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(cluster.PatchUpgradeOption(ctx, `{"allowQuorumLoss":true}`)).To(Succeed())
 
