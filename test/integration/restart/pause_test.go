@@ -28,7 +28,7 @@ var _ = Describe("A node that waits for a person", func() {
 		u.startUntil(ctx, atStep("Approve"))
 		attempt, err := u.attempt(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		paused := scenario.Marks{Paused: attempt.Spec.TemplateName, PausedBy: attempt.Spec.TemplateName, Asked: true}
+		paused := scenario.Marks{Paused: attempt.Spec.RolloutName, PausedBy: attempt.Spec.RolloutName, Asked: true}
 		Expect(u.marks(ctx)).To(Equal(paused), "annotated, not cordoned, and without a slot")
 
 		theLab.Provider.Process.Kill()
