@@ -18,6 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
@@ -74,8 +75,8 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (ctrl.Result, erro
 	if !readyToClaim(s) {
 		return ctrl.Result{}, nil
 	}
-	if suspected, err := r.isSuspected(ctx, s); err != nil || suspected {
-		return ctrl.Result{}, err
+	if suspected, err := r.isSuspected(ctx, s); err != nil || suspected { // what the owner wants is no event
+		return ctrl.Result{RequeueAfter: capiworkaround.FirstOSInterval}, err
 	}
 	claimer := r.claimer()
 	claimer.OSReplaced = func(host *infrav1.ElementalHost, former infrav1.OSVersionManagement) {

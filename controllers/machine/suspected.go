@@ -18,8 +18,12 @@ import (
 )
 
 // isSuspected reports whether no host is claimed for a machine because of its OS, and says so: the image is in quarantine, or its rollout was stopped. The host would
-// be installed with what other hosts are kept from.
+// be installed with what other hosts are kept from. A machine whose owner wants another OS by now claims one: Cluster API waits for it before it continues.
 func (r *Reconciler) isSuspected(ctx context.Context, s *scope) (bool, error) {
+	want, isKnown, err := owner.WantsOS(ctx, r.Client, s.owner)
+	if err != nil || isKnown && !osversion.Same(want.OSVersionManagement, s.machine.Spec.OSVersionManagement) {
+		return false, err
+	}
 	of, err := r.rolloutTo(ctx, s)
 	if err != nil {
 		return false, err

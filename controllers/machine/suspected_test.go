@@ -32,6 +32,20 @@ var _ = Describe("A machine without a host", func() {
 		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
 	})
 
+	It("claims one where its owner wants another OS by now, for which Cluster API waits", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		set := w.rolling(ctx)
+		of := ownertest.Rollout(ownertest.Template(w.ns, "t1", "oci://os:v1"), "c1")
+		of.Spec.StoppedBy = "attempt"
+		Expect(server.Client.Create(ctx, of)).To(Succeed())
+		Eventually(func() error { return cached.Get(ctx, client.ObjectKeyFromObject(of), of) }).Should(Succeed())
+		machine := w.machine(ctx, "m1", inPool)
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, string(infrav1.HoldRolloutStopped)))
+		w.ownedBy(ctx, set, "m1")
+		w.host(ctx, "h1")
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
+	})
+
 	It("claims none while its image is in quarantine", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		elemental := &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{
