@@ -50,7 +50,7 @@ const (
 	// when it registered and that its registration does not set. They are untrusted, so selectors ignore
 	// them; an operator who has verified a label removes it from the list.
 	ProposedLabelsAnnotation = "elementalhost.infrastructure.cluster.x-k8s.io/proposed-labels"
-	// LastAttemptAnnotation records the last finished attempt as "<attempt>=<outcome>@<digest>".
+	// LastAttemptAnnotation records the last upgrade by hand that has ended as "<run>=<outcome>@<digest>". That of an ElementalHostUpgrade is in its EndedAnnotation.
 	// It is an annotation because `clusterctl move` does not preserve status.
 	LastAttemptAnnotation = "elementalhost.infrastructure.cluster.x-k8s.io/last-attempt"
 	// ManualUpgradesAnnotation counts the manual upgrades that have ended on the host. The next one has the

@@ -20,7 +20,7 @@ import (
 
 // observe sets the conditions from what is known of the host. None but AgentNotResponding depends on the time, so that nothing
 // changes while nothing happens.
-func observe(host *infrav1.ElementalHost, until deletionWait, unresolved *managedos.Problem) error {
+func observe(host *infrav1.ElementalHost, until deletionWait, unresolved *managedos.Problem, last *infrav1.ElementalHostUpgrade) error {
 	host.Status.KeyFingerprint = wire.KeyFingerprint(host.Spec.PubKey)
 	observeApproval(host)
 	observeIdentity(host)
@@ -29,7 +29,7 @@ func observe(host *infrav1.ElementalHost, until deletionWait, unresolved *manage
 	observeRegistration(host)
 	observeInstallation(host)
 	observeBootstrap(host)
-	observeOSVersion(host, unresolved)
+	observeOSVersion(host, unresolved, last)
 	observeReset(host, until)
 	return summarize(host)
 }

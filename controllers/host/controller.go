@@ -26,8 +26,10 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/enqueue"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/managedos"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/mergepatch"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
@@ -37,7 +39,7 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhosts/status,verbs=patch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalmachines;elementalhostupgrades,verbs=get;list;watch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalregistrations,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -86,6 +88,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(r.hostsOf),
 			clusterChanged()).
+		Watches(&infrav1.ElementalHostUpgrade{},
+			handler.EnqueueRequestsFromMapFunc(hostOf),
+			attemptEnded()).
 		Watches(&infrav1.ElementalRegistration{},
 			handler.EnqueueRequestsFromMapFunc(association.ByRegistration(r.Client, unclaimed)),
 			association.RulesChanged()).
@@ -101,6 +106,24 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 func (r *Reconciler) hostsOf(ctx context.Context, cluster client.Object) []ctrl.Request {
 	hosts, err := clusterview.New(r.Client, client.ObjectKeyFromObject(cluster)).Hosts(ctx)
 	return enqueue.All(ctx, hosts, err)
+}
+
+// hostOf an attempt.
+func hostOf(_ context.Context, attempt client.Object) []ctrl.Request {
+	upgrade, isAttempt := attempt.(*infrav1.ElementalHostUpgrade)
+	if !isAttempt {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: upgrade.Namespace, Name: upgrade.Spec.HostName}}}
+}
+
+// lastAttempt on a node that is asked for none; nil if there is none.
+func (r *Reconciler) lastAttempt(ctx context.Context, host *infrav1.ElementalHost) (*infrav1.ElementalHostUpgrade, error) {
+	if host.Spec.Upgrade != nil || !hoststate.Bootstrapped(host) {
+		return nil, nil
+	}
+	all, err := attempts.OnHost(ctx, r.Client, host.Namespace, host.Name)
+	return attempts.Newest(all), err
 }
 
 // skips reports whether a host is another manager's, here or on the management cluster that it is moved to.
@@ -200,7 +223,11 @@ func (r *Reconciler) writeConditions(
 ) (again time.Duration, err error) {
 	before := host.DeepCopy()
 	again = r.reportSilence(host)
-	if err := observe(host, until, unresolved); err != nil {
+	last, err := r.lastAttempt(ctx, host)
+	if err != nil {
+		return 0, err
+	}
+	if err := observe(host, until, unresolved, last); err != nil {
 		return 0, err
 	}
 	if host.Spec.Upgrade != nil && sayTheSame(before.Status, host.Status) {

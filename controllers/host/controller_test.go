@@ -66,10 +66,18 @@ func byHand(host *infrav1.ElementalHost) {
 	host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
 }
 
-// ended is a node whose attempt a1 has ended, and was withdrawn.
-func ended(host *infrav1.ElementalHost, outcome string) {
-	host.Status.Bootstrapped = true
-	host.Annotations = map[string]string{infrav1.LastAttemptAnnotation: "a1=" + outcome + "@sha256:2"}
+// makeAttempt makes the attempt a1 on a host, which has ended and was withdrawn.
+func makeAttempt(ctx SpecContext, host *infrav1.ElementalHost, end infrav1.UpgradePhase) {
+	GinkgoHelper()
+	attempt := &infrav1.ElementalHostUpgrade{
+		ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: "a1"},
+		Spec: infrav1.ElementalHostUpgradeSpec{
+			ClusterName: "c1", MachineName: "m1", ElementalMachineName: "em1", HostName: host.Name,
+			TemplateName: "t1", ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
+		},
+	}
+	Expect(server.Client.Create(ctx, attempt)).To(Succeed())
+	apiserver.ChangeStatus(ctx, server.Client, attempt, func() { attempt.Status.Phase = end })
 }
 
 func reported(attempt string, phase infrav1.HostUpgradePhase) func(*infrav1.ElementalHost) {
@@ -78,19 +86,13 @@ func reported(attempt string, phase infrav1.HostUpgradePhase) func(*infrav1.Elem
 	}
 }
 
-var _ = DescribeTable("The outcome of an attempt",
+var _ = DescribeTable("The outcome of a run by hand is recorded,",
 	func(ctx SpecContext, ask func(*infrav1.ElementalHost), attempt string, phase infrav1.HostUpgradePhase, label, annotation string) {
 		host := makeHost(ctx, ask, reported(attempt, phase))
 		matches := SatisfyAll(
 			HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, label)),
 			HaveField("Annotations", HaveKeyWithValue(infrav1.LastAttemptAnnotation, annotation)),
 		)
-		if label == "" {
-			matches = SatisfyAll(
-				HaveField("Labels", Not(HaveKey(infrav1.InPlaceUpgradeLabel))),
-				HaveField("Annotations", HaveKeyWithValue(infrav1.LastAttemptAnnotation, annotation)),
-			)
-		}
 		if annotation == "" {
 			matches = SatisfyAll(
 				HaveField("Labels", HaveKeyWithValue(infrav1.InPlaceUpgradeLabel, label)),
@@ -102,17 +104,15 @@ var _ = DescribeTable("The outcome of an attempt",
 		}
 		Eventually(server.Stored(ctx, host)).Should(matches)
 	},
-	Entry("succeeded", managed, "a1", infrav1.HostUpgradeSucceeded, "", "a1=done@sha256:2"),
-	Entry("failed", managed, "a1", infrav1.HostUpgradeFailed, "", "a1=failed@sha256:2"),
-	Entry("rolled back", managed, "a1", infrav1.HostUpgradeRolledBack, "", "a1=rolled-back@sha256:2"),
-	Entry("not ended", managed, "a1", infrav1.HostUpgradeAssessing, "pending", ""),
-	Entry("of a former attempt", managed, "a0", infrav1.HostUpgradeSucceeded, "pending", ""),
-	Entry("of a run by hand, while an attempt is active", managed, manual, infrav1.HostUpgradeSucceeded, "pending", ""),
-	Entry("of a run by hand", byHand, manual, infrav1.HostUpgradeSucceeded, "done", manual+"=done@sha256:2"),
-	Entry("of a run by hand that rolled back", byHand, manual, infrav1.HostUpgradeRolledBack, "rolled-back", manual+"=rolled-back@sha256:2"),
-	Entry("of a run by hand for another OS", byHand, "manual-0123456789-1", infrav1.HostUpgradeSucceeded, "pending", ""),
-	Entry("without a trigger", func(h *infrav1.ElementalHost) { managed(h); h.Labels[infrav1.InPlaceUpgradeLabel] = "failed" },
-		"a1", infrav1.HostUpgradeSucceeded, "failed", ""),
+	Entry("if it succeeded", byHand, manual, infrav1.HostUpgradeSucceeded, "done", manual+"=done@sha256:2"),
+	Entry("if it failed", byHand, manual, infrav1.HostUpgradeFailed, "failed", manual+"=failed@sha256:2"),
+	Entry("if it rolled back", byHand, manual, infrav1.HostUpgradeRolledBack, "rolled-back", manual+"=rolled-back@sha256:2"),
+	Entry("but not before it has ended", byHand, manual, infrav1.HostUpgradeAssessing, "pending", ""),
+	Entry("but not of one for another OS", byHand, "manual-0123456789-1", infrav1.HostUpgradeSucceeded, "pending", ""),
+	Entry("but not while an attempt is active", managed, manual, infrav1.HostUpgradeSucceeded, "pending", ""),
+	Entry("but not without a trigger", func(h *infrav1.ElementalHost) { byHand(h); h.Labels[infrav1.InPlaceUpgradeLabel] = "failed" },
+		manual, infrav1.HostUpgradeSucceeded, "failed", ""),
+	Entry("and not of an attempt, which records it and takes the trigger back", managed, "a1", infrav1.HostUpgradeFailed, "pending", ""),
 )
 
 var _ = DescribeTable("The predecessor's trigger",
@@ -150,9 +150,6 @@ var _ = DescribeTable("The message about a host's OS says what is waited for, or
 		h.Status.Upgrade.Message = "image x does not exist"
 	}, `failed: image x does not exist`+toTryAgain),
 	Entry("the host fell back", reported(idle, infrav1.HostUpgradeRolledBack), toTryAgain),
-	Entry("the host fell back, and is a node: no word of a trigger that drains nothing", func(h *infrav1.ElementalHost) {
-		ended(h, infrav1.InPlaceUpgradeRolledBack)
-	}, "Attempt a1 was rolled back; the host runs oci://os:v1"),
 )
 
 var _ = DescribeTable("A condition of a host",
@@ -219,23 +216,6 @@ var _ = DescribeTable("A condition of a host",
 		h.Spec.OSVersionManagement = image("oci://os:v2")
 		reported("a1", infrav1.HostUpgradeFailed)(h)
 	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.OSVersionReconciliationFailedReason),
-	Entry("a roll-back whose attempt was withdrawn", func(h *infrav1.ElementalHost) {
-		h.Spec.OSVersionManagement = image("oci://os:v2")
-		ended(h, infrav1.InPlaceUpgradeRolledBack)
-	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.RolledBackReason),
-	Entry("a roll-back, after which the next attempt is prepared", func(h *infrav1.ElementalHost) {
-		h.Spec.OSVersionManagement = image("oci://os:v3")
-		ended(h, infrav1.InPlaceUpgradeRolledBack)
-		h.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a2"}
-	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.InPlaceUpdateNotPendingReason),
-	Entry("a roll-back, after which a user has triggered the host again", func(h *infrav1.ElementalHost) {
-		ended(h, infrav1.InPlaceUpgradeRolledBack)
-		byHand(h)
-	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.WaitingForOSReconcileReason),
-	Entry("a failure whose attempt was withdrawn", func(h *infrav1.ElementalHost) {
-		h.Spec.OSVersionManagement = image("oci://os:v2")
-		ended(h, infrav1.InPlaceUpgradeFailed)
-	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.OSVersionReconciliationFailedReason),
 	Entry("a run by hand", func(h *infrav1.ElementalHost) {
 		byHand(h)
 		reported(manual, infrav1.HostUpgradeApplying)(h)
@@ -245,6 +225,38 @@ var _ = DescribeTable("A condition of a host",
 		h.Status.OS.ImageURI = "oci://os:v2"
 		reported(manual, infrav1.HostUpgradeSucceeded)(h)
 	}, infrav1.OSVersionReadyCondition, metav1.ConditionTrue, infrav1.UnmanagedReason),
+)
+
+var _ = DescribeTable("A node whose last attempt was withdrawn says how that ended",
+	func(ctx SpecContext, end infrav1.UpgradePhase, change func(*infrav1.ElementalHost), reason, message string) {
+		host := makeHost(ctx, func(h *infrav1.ElementalHost) {
+			h.Spec.OSVersionManagement, h.Status.Bootstrapped = image("oci://os:v2"), true
+		}, change)
+		Eventually(server.Stored(ctx, host)).Should(WithTransform(func(h *infrav1.ElementalHost) bool {
+			return conditions.Has(h, infrav1.OSVersionReadyCondition)
+		}, BeTrue()))
+		makeAttempt(ctx, host, end)
+		Eventually(server.Stored(ctx, host)).Should(And(
+			apiserver.HaveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, reason),
+			WithTransform(func(h *infrav1.ElementalHost) string {
+				return conditions.GetMessage(h, infrav1.OSVersionReadyCondition)
+			}, HavePrefix(message))))
+	},
+	Entry("if it fell back: no word of a trigger that drains nothing", infrav1.UpgradeRolledBack, func(*infrav1.ElementalHost) {},
+		infrav1.RolledBackReason, "Attempt a1 was rolled back; the host runs oci://os:v1"),
+	Entry("if it failed", infrav1.UpgradeFailed, func(*infrav1.ElementalHost) {},
+		infrav1.OSVersionReconciliationFailedReason, "Attempt a1 failed; the host runs oci://os:v1"),
+	Entry("but not if it was superseded", infrav1.UpgradeSuperseded, func(*infrav1.ElementalHost) {},
+		infrav1.InPlaceUpdateNotPendingReason, "The host runs oci://os:v1; it is upgraded when label"),
+	Entry("but not once the next one is requested", infrav1.UpgradeRolledBack, func(h *infrav1.ElementalHost) {
+		h.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a2"}
+	}, infrav1.InPlaceUpdateNotPendingReason, "The host runs oci://os:v1; it is upgraded when label"),
+	Entry("but not once a user has triggered it again", infrav1.UpgradeRolledBack, byHand,
+		infrav1.WaitingForOSReconcileReason, "The host runs oci://os:v1; waiting for the agent to upgrade it"),
+	Entry("unless a run by hand has ended since", infrav1.UpgradeRolledBack, func(h *infrav1.ElementalHost) {
+		h.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradeFailed
+		h.Annotations = map[string]string{infrav1.LastAttemptAnnotation: manual + "=failed@sha256:2"}
+	}, infrav1.OSVersionReconciliationFailedReason, "Attempt "+manual+" failed; the host runs oci://os:v1"),
 )
 
 var _ = Describe("An ElementalHost of a paused Cluster", func() {

@@ -63,10 +63,10 @@ func moveLegacyTrigger(host *infrav1.ElementalHost) {
 	host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
 }
 
-// recordOutcome takes the trigger back once the host has ended the attempt that it triggers, and records
-// how. The attempt's id is what keeps a trigger for one OS from being answered with another's end.
+// recordOutcome records the end of a manual run, and replaces the trigger by it. The id of the run keeps a trigger for one OS from being
+// answered with the end of another. The trigger of an ElementalHostUpgrade is taken back by that, which records the end.
 func recordOutcome(host *infrav1.ElementalHost) {
-	if host.Labels[infrav1.InPlaceUpgradeLabel] != infrav1.InPlaceUpgradePending {
+	if host.Spec.Upgrade != nil || host.Labels[infrav1.InPlaceUpgradeLabel] != infrav1.InPlaceUpgradePending {
 		return
 	}
 	status := hoststate.CurrentStatus(host)

@@ -15,8 +15,8 @@ import (
 
 const osReady = infrav1.OSVersionReadyCondition
 
-// observeOSVersion reports whether the host runs the OS that its spec asks for, and if not, what it takes.
-func observeOSVersion(host *infrav1.ElementalHost, unresolved *managedos.Problem) {
+// observeOSVersion reports whether the host runs the OS that its spec asks for, and if not, what it takes. The last attempt on the host may be nil.
+func observeOSVersion(host *infrav1.ElementalHost, unresolved *managedos.Problem, last *infrav1.ElementalHostUpgrade) {
 	status := hoststate.OSStatus(host)
 	match := hoststate.Runs(host, host.Spec.OSVersionManagement)
 	_, unreadable := osversion.Decode(host.Spec.OSVersionManagement)
@@ -36,7 +36,7 @@ func observeOSVersion(host *infrav1.ElementalHost, unresolved *managedos.Problem
 	case match == hoststate.MatchUnknown:
 		condition.Unknown(host, osReady, infrav1.WaitingForOSReconcileReason, "Waiting for the agent to report the booted OS")
 	default:
-		reportWaiting(host, status)
+		reportWaiting(host, status, last)
 	}
 }
 
@@ -95,18 +95,37 @@ func remedy(host *infrav1.ElementalHost) string {
 		infrav1.InPlaceUpgradeLabel, infrav1.InPlaceUpgradePending)
 }
 
-// reportWaiting reports a host that runs another OS than it should and is doing nothing about it. The
-// agent forgets an attempt when it is withdrawn, so how the last one ended is read from what is recorded, until the next begins.
-func reportWaiting(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus) {
-	last, outcome, _ := hoststate.LastOutcome(host)
+// lastFailure is how the last upgrade of a host ended, and its id, if it did not succeed; empty otherwise, and when the next one has been requested. That of a
+// manual run stands on the label until the next attempt removes it.
+func lastFailure(host *infrav1.ElementalHost, last *infrav1.ElementalHostUpgrade) (attempt, outcome string) {
 	if host.Spec.Upgrade != nil || hoststate.Pending(host) {
-		outcome = ""
+		return "", ""
 	}
+	if run, outcome, _ := hoststate.LastOutcome(host); outcome != "" && host.Labels[infrav1.InPlaceUpgradeLabel] == outcome {
+		return run, outcome
+	}
+	if last == nil {
+		return "", ""
+	}
+	switch last.PhaseNow() {
+	case infrav1.UpgradeRolledBack:
+		return last.Name, infrav1.InPlaceUpgradeRolledBack
+	case infrav1.UpgradeFailed:
+		return last.Name, infrav1.InPlaceUpgradeFailed
+	default:
+		return "", ""
+	}
+}
+
+// reportWaiting reports a host that runs another OS than it should and is doing nothing about it. The
+// agent forgets an attempt when it is withdrawn, so how the last one ended is read from what is recorded.
+func reportWaiting(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus, last *infrav1.ElementalHostUpgrade) {
+	attempt, outcome := lastFailure(host, last)
 	switch {
 	case outcome == infrav1.InPlaceUpgradeRolledBack:
-		condition.False(host, osReady, infrav1.RolledBackReason, "Attempt %s was rolled back; the host runs %s%s", last, hoststate.Describe(host), remedy(host))
+		condition.False(host, osReady, infrav1.RolledBackReason, "Attempt %s was rolled back; the host runs %s%s", attempt, hoststate.Describe(host), remedy(host))
 	case outcome == infrav1.InPlaceUpgradeFailed:
-		condition.False(host, osReady, infrav1.OSVersionReconciliationFailedReason, "Attempt %s failed; the host runs %s%s", last, hoststate.Describe(host), remedy(host))
+		condition.False(host, osReady, infrav1.OSVersionReconciliationFailedReason, "Attempt %s failed; the host runs %s%s", attempt, hoststate.Describe(host), remedy(host))
 	case hoststate.Bootstrapped(host) && !hoststate.Pending(host):
 		condition.False(host, osReady, infrav1.InPlaceUpdateNotPendingReason,
 			"The host runs %s; it is upgraded when label %s is %q",

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -24,6 +25,22 @@ func hostChanged() predicate.Funcs {
 // under its name may.
 func clusterChanged() predicate.Funcs {
 	return predicates.Changed(func(cluster *clusterv1.Cluster) any { return ptr.Deref(cluster.Spec.Paused, false) })
+}
+
+// attemptEnded passes an attempt that has ended, in another way than before, or is gone.
+func attemptEnded() predicate.Funcs {
+	end := func(attempt *infrav1.ElementalHostUpgrade) any {
+		if phase := attempt.PhaseNow(); phase.IsEnd() {
+			return phase
+		}
+		return ""
+	}
+	changed := predicates.Changed(end)
+	changed.CreateFunc = func(e event.CreateEvent) bool {
+		attempt, isAttempt := e.Object.(*infrav1.ElementalHostUpgrade)
+		return !isAttempt || attempt.PhaseNow().IsEnd()
+	}
+	return changed
 }
 
 // seen is a host without what is not looked at.

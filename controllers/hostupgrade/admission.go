@@ -4,6 +4,7 @@
 package hostupgrade
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -101,6 +102,7 @@ func (a *admission) lookAgain(holds []*hold) time.Duration {
 		if a.yields != nil {
 			return pollCluster
 		}
+		return cmp.Or(a.turnAfter, pollTurn)
 	}
 	return pollSlots
 }

@@ -19,8 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
-// agent plays a host: its elemental-agent, the Elemental API that stores the reports, the controller of
-// ElementalHosts that turns the trigger into an outcome, and the kubelet. It follows what package
+// agent plays a host: its elemental-agent, the Elemental API that stores the reports, and the kubelet. It follows what package
 // agent/upgrade documents: an attempt that is in flight goes on whatever is asked, and one that is not
 // wanted any more is forgotten.
 type agent struct {
@@ -46,8 +45,6 @@ type agent struct {
 	down bool
 	// ahead is how far the clocks by which the Node is reported are ahead of the controller's.
 	ahead time.Duration
-	// paused: the controller of ElementalHosts, which turns the trigger into an outcome, does nothing.
-	paused bool
 	// applied are the attempts for which the image was written.
 	applied []string
 }
@@ -73,7 +70,6 @@ func (a *agent) tick(ctx context.Context) {
 	if a.advance(ctx, host) {
 		a.report(ctx, host)
 	}
-	a.recordOutcome(ctx, host)
 }
 
 func (a *agent) key() client.ObjectKey {
@@ -169,22 +165,4 @@ func (a *agent) report(ctx context.Context, host *infrav1.ElementalHost) {
 	Expect(live.Get(ctx, a.key(), stored)).To(Succeed())
 	stored.Status = host.Status
 	Expect(live.Status().Update(ctx, stored)).To(Succeed())
-}
-
-// recordOutcome plays the controller of ElementalHosts.
-func (a *agent) recordOutcome(ctx context.Context, host *infrav1.ElementalHost) {
-	GinkgoHelper()
-	outcome := map[infrav1.HostUpgradePhase]string{
-		infrav1.HostUpgradeSucceeded:  infrav1.InPlaceUpgradeDone,
-		infrav1.HostUpgradeFailed:     infrav1.InPlaceUpgradeFailed,
-		infrav1.HostUpgradeRolledBack: infrav1.InPlaceUpgradeRolledBack,
-	}[a.marker.Phase]
-	stored := &infrav1.ElementalHost{}
-	Expect(live.Get(ctx, client.ObjectKeyFromObject(host), stored)).To(Succeed())
-	if a.paused || outcome == "" || stored.Labels[infrav1.InPlaceUpgradeLabel] != infrav1.InPlaceUpgradePending ||
-		stored.Spec.Upgrade == nil || stored.Spec.Upgrade.Attempt != a.marker.Attempt {
-		return
-	}
-	hoststate.RecordOutcome(stored, &a.marker, outcome)
-	Expect(live.Update(ctx, stored)).To(Succeed())
 }

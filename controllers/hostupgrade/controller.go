@@ -63,7 +63,7 @@ type Reconciler struct {
 	// Client reads from the manager's cache and writes.
 	Client client.Client
 	// APIReader reads live. What an attempt marks is read live, because a mark that a stale read does not
-	// show is never taken back; so is the attempt, because one that has ended must not start again.
+	// show is never taken back; so is the attempt, because one that has ended must not start again. One that waits for others is an exception, see stillWaits.
 	APIReader client.Reader
 	// Workload opens workload clusters.
 	Workload workload.Connector
@@ -118,6 +118,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	defer done()
+	if result, waits := r.stillWaits(ctx, cached); waits {
+		return result, nil
+	}
 	upgrade, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalHostUpgrade{}, req.Namespace, req.Name)
 	if err != nil {
 		return ctrl.Result{}, err

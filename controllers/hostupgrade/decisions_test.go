@@ -321,16 +321,6 @@ var _ = DescribeTable("assessHost", func(expected string, changes ...func(*obser
 	Entry("another image", "ElementalHost h reports image sha256:x instead of sha256:new", func(o *observation) { o.host.Status.OS.Digest = "sha256:x" }),
 )
 
-var _ = DescribeTable("outcomeMessage", func(expected string, since time.Duration) {
-	o := typical(reported(infrav1.HostUpgradeSucceeded), labelled)
-	o.host.Status.Agent.LastSeen = metav1.Time{Time: o.now.Add(-since)}
-	Expect(outcomeMessage(o, " (late)")).To(Equal(expected))
-},
-	Entry("has nothing to say of what passes within moments", "", momentary-time.Second),
-	Entry("says what is waited for if it does not", "waiting for the outcome on ElementalHost h (late)", momentary),
-	Entry("says so, too, where the clock of the replica that stored the report is ahead", "waiting for the outcome on ElementalHost h (late)", -8*time.Hour),
-)
-
 var _ = DescribeTable("assessNode", func(expected string, changes ...func(*observation)) {
 	Expect(assessNode(typical(changes...))).To(Equal(expected))
 },

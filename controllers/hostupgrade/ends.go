@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -19,6 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/sequence"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
@@ -135,7 +135,7 @@ func (o *observation) leftUnhealthy() bool {
 func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	var (
 		stop         = step{Name: "StopRollout", Run: r.stopRollout}
-		outcomeKnown = step{Name: "AwaitOutcome", Run: awaitOutcome}
+		untrigger    = step{Name: "TakeTrigger", Run: r.untrigger}
 		takeBack     = step{Name: "TakeBack", Run: r.takeBack}
 		cancelMoves  = deferred(step{Name: "CancelEvacuation", Run: r.cancelEvacuation})
 		restoreVMs   = deferred(step{Name: stepRestoreVMs, Run: r.restoreVMsAtEnd})
@@ -154,11 +154,11 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	)
 	switch outcome {
 	case infrav1.UpgradeSucceeded:
-		return []step{lift, releaseNode, serves, approval, storage, outcomeKnown, slot}
+		return []step{lift, releaseNode, serves, approval, storage, slot}
 	case infrav1.UpgradeRolledBack:
-		return []step{stop, quarantine, keepUnlessOK, serves, restoreVMs, storage, outcomeKnown, slot, awaitVMs}
+		return []step{untrigger, stop, quarantine, keepUnlessOK, serves, restoreVMs, storage, slot, awaitVMs}
 	case infrav1.UpgradeFailed:
-		return []step{stop, cancelMoves, releaseNode, serves, restoreVMs, storage, outcomeKnown, slot, awaitVMs}
+		return []step{untrigger, stop, cancelMoves, releaseNode, serves, restoreVMs, storage, slot, awaitVMs}
 	case infrav1.UpgradeHostLost:
 		return []step{stop, slotIfAsked, storage}
 	case infrav1.UpgradeSuperseded:
@@ -168,32 +168,20 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	}
 }
 
-// momentary is for how long the outcome of a host is waited for without a word: the controller of hosts records it within moments of
-// the report.
-const momentary = 5 * time.Second
-
-// awaitOutcome waits until the outcome stands on the host, where it outlives a move.
-func awaitOutcome(_ context.Context, o *observation) (sequence.Result, error) {
-	if o.labelled() && isHostEnd(o.hostReport().Phase) && o.host.DeletionTimestamp.IsZero() {
-		return sequence.Wait(pollPods, "%s", outcomeMessage(o, "")), nil
+// untrigger takes the trigger from a host that has ended the attempt in the boot for which it was triggered. A trigger for a former boot is void, and
+// remains until the attempt is withdrawn.
+func (r *Reconciler) untrigger(ctx context.Context, o *observation) (sequence.Result, error) {
+	if o.host == nil || !isHostEnd(o.hostReport().Phase) || !hoststate.Triggered(o.host) {
+		return sequence.Done(), nil
 	}
-	return sequence.Done(), nil
-}
-
-// outcomeMessage says that the outcome of the host is waited for, and how late that is; empty while nothing is to be said of it, since
-// the host has just reported it.
-func outcomeMessage(o *observation, late string) string {
-	if o.now.Sub(o.host.Status.Agent.LastSeen.Time).Abs() < momentary { // another replica may have written it, by its clock
-		return ""
-	}
-	return "waiting for the outcome on ElementalHost " + o.host.Name + late
+	return sequence.Done(), client.IgnoreNotFound(r.takeTrigger(ctx, o))
 }
 
 // takeBack withdraws the attempt from the host. If the host had been triggered it waits for the
 // host's answer, because it may have begun at the same moment.
 func (r *Reconciler) takeBack(ctx context.Context, o *observation) (sequence.Result, error) {
 	if o.host == nil || isHostEnd(o.hostReport().Phase) {
-		return awaitOutcome(ctx, o)
+		return r.untrigger(ctx, o)
 	}
 	if (o.triggered() || o.labelled()) && !o.recordedTrigger() {
 		// The controller died between the trigger and its report. Without the report the next run would

@@ -118,28 +118,3 @@ var _ = Describe("A new attempt", func() {
 		Expect(w.marks(ctx).Asked).To(BeFalse())
 	})
 })
-
-var _ = Describe("The outcome of a host that has just reported it", func() {
-	It("is waited for without a word, unless that takes long", func(ctx SpecContext) {
-		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		w.drive(ctx, func() bool { return w.agent.marker.Phase == infrav1.HostUpgradeAssessing })
-		w.rest(ctx)
-		const assessing = "is assessing its boot"
-		Expect(w.status(ctx).Message).To(HaveSuffix(assessing))
-		w.agent.paused = true
-		w.agent.tick(ctx)
-		host := get(ctx, w, w.host, &infrav1.ElementalHost{})
-		Expect(host.Status.Upgrade.Phase).To(Equal(infrav1.HostUpgradeSucceeded))
-		host.Status.Agent.LastSeen.Time = w.clock.Now()
-		Expect(live.Status().Update(ctx, host)).To(Succeed())
-
-		before := w.faults.lasting()
-		result, err := w.reconcile(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(w.faults.lasting()).To(Equal(before))
-		w.clock.SetTime(w.clock.Now().Add(result.RequeueAfter))
-		_, err = w.reconcile(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(w.status(ctx).Message).To(Equal("waiting for the outcome on ElementalHost " + w.host))
-	})
-})

@@ -55,7 +55,6 @@ func (w *world) answer(ctx context.Context, status infrav1.ElementalHostStatus) 
 func (w *world) pause(ctx context.Context, paused bool) {
 	GinkgoHelper()
 	change(ctx, w, clusterName, &clusterv1.Cluster{}, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = &paused })
-	w.agent.paused = paused
 }
 
 // depart pauses the Cluster, waits until nothing is in the way of a move, and moves it. What holds the host can be lifted

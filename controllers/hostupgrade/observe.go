@@ -58,6 +58,9 @@ type observation struct {
 	now     time.Time
 	started time.Time
 	upgrade *infrav1.ElementalHostUpgrade
+	// reader is what the objects of the management cluster are read from: the API server, or the cache in a glance, see stillWaits.
+	reader  client.Reader
+	glances bool
 	// attempt is the id in every mark of this attempt.
 	attempt string
 	options infrav1.NodeUpgradeOption
@@ -84,6 +87,9 @@ type observation struct {
 	clusterDigest string
 	// atAdmit is what keeps the attempt from a slot, where that is known before anything is read live: see queue and leaveToAdmit.
 	atAdmit []*hold
+
+	// turnAfter is after how long an attempt that waits for nodes before its own looks again.
+	turnAfter time.Duration
 
 	// workload is nil while the workload cluster cannot be reached, and node with it. unreached is the cause; nil where
 	// there is no connection.
@@ -115,7 +121,13 @@ func wasMoved(upgrade *infrav1.ElementalHostUpgrade) bool {
 }
 
 func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade) (*observation, error) {
+	return r.observeFrom(ctx, upgrade, r.APIReader, false)
+}
+
+func (r *Reconciler) observeFrom(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade, reader client.Reader, glances bool) (*observation, error) {
 	o := &observation{
+		reader:  reader,
+		glances: glances,
 		now:     r.Clock.Now(),
 		started: r.Started,
 		upgrade: upgrade,
@@ -141,16 +153,16 @@ func (r *Reconciler) observeManagement(ctx context.Context, o *observation) erro
 	if o.cluster, err = existing.Get(ctx, r.Client, &clusterv1.Cluster{}, namespace, spec.ClusterName); err != nil {
 		return err
 	}
-	if o.machine, err = existing.Get(ctx, r.APIReader, &clusterv1.Machine{}, namespace, spec.MachineName); err != nil {
+	if o.machine, err = existing.Get(ctx, o.reader, &clusterv1.Machine{}, namespace, spec.MachineName); err != nil {
 		return err
 	}
-	if o.host, err = existing.Get(ctx, r.APIReader, &infrav1.ElementalHost{}, namespace, spec.HostName); err != nil {
+	if o.host, err = existing.Get(ctx, o.reader, &infrav1.ElementalHost{}, namespace, spec.HostName); err != nil {
 		return err
 	}
 	if o.cluster == nil || o.cluster.Spec.InfrastructureRef.Name == "" {
 		return nil
 	}
-	o.elementalCluster, err = existing.Get(ctx, r.APIReader, &infrav1.ElementalCluster{}, namespace, o.cluster.Spec.InfrastructureRef.Name)
+	o.elementalCluster, err = existing.Get(ctx, o.reader, &infrav1.ElementalCluster{}, namespace, o.cluster.Spec.InfrastructureRef.Name)
 	return err
 }
 
@@ -159,6 +171,9 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 		return err
 	}
 	if o.rollout == nil && o.upgrade.Spec.Driver == infrav1.DriverDirect && !isEnded(o.upgrade.PhaseNow()) { // the cache may not have it yet
+		if err := o.mayAct(); err != nil {
+			return err
+		}
 		if err := r.rolloutOf(ctx, o, r.APIReader); err != nil {
 			return err
 		}
@@ -166,7 +181,9 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 	if o.machine == nil {
 		return nil
 	}
-	r.observeWanted(ctx, o)
+	if err := r.observeWanted(ctx, o); err != nil {
+		return err
+	}
 	return r.observeRequested(ctx, o)
 }
 
@@ -196,18 +213,23 @@ func belongs(attempt *infrav1.ElementalHostUpgrade, to *infrav1.ElementalRollout
 // observeWanted reads what the owner of the Machine wants: live for an attempt whose host is triggered and has not started, which can be stopped for a
 // moment only, and for one that is looked at for the first time, and may resume its slot; from the cache otherwise. What would end an attempt, or holds it already, is read live: a new
 // one would take what the owner wanted before for a change of mind. So is what it is given its slot for, and what its host is triggered for, see notDesired.
-func (r *Reconciler) observeWanted(ctx context.Context, o *observation) {
+func (r *Reconciler) observeWanted(ctx context.Context, o *observation) error {
 	if o.triggered() && !o.hasStarted() || o.upgrade.Status.StartedAt == nil {
 		r.readWantedFrom(ctx, o, r.APIReader)
-		return
+		return nil
 	}
 	cached, cancel := context.WithTimeout(ctx, cacheTimeout)
 	defer cancel()
 	r.readWantedFrom(cached, o, r.Client)
 	isHeld := slices.ContainsFunc(o.upgrade.Status.Holds, func(held infrav1.UpgradeHold) bool { return held.Reason == infrav1.HoldNoLongerDesired })
-	if o.wanted == nil || o.superseded() || isHeld {
-		r.readWantedFrom(ctx, o, r.APIReader)
+	if o.wanted != nil && !o.superseded() && !isHeld {
+		return nil
 	}
+	if err := o.mayAct(); err != nil {
+		return err
+	}
+	r.readWantedFrom(ctx, o, r.APIReader)
+	return nil
 }
 
 // readWantedFrom reads what the owner of the Machine wants. What cannot be read keeps an attempt from its host, see wantUnknown, and no host that was
@@ -264,7 +286,7 @@ func (r *Reconciler) openChain(ctx context.Context, o *observation) (string, err
 		return fmt.Sprintf("Machine %s belongs to Cluster %s, and spec.clusterName is %s", o.machine.Name, o.machine.Spec.ClusterName, spec.ClusterName), nil
 	}
 	var err error
-	o.elementalMachine, err = existing.Get(ctx, r.APIReader, &infrav1.ElementalMachine{}, o.upgrade.Namespace, spec.ElementalMachineName)
+	o.elementalMachine, err = existing.Get(ctx, o.reader, &infrav1.ElementalMachine{}, o.upgrade.Namespace, spec.ElementalMachineName)
 	if err != nil {
 		return "", err
 	}
@@ -296,6 +318,9 @@ func (r *Reconciler) readClusterDigest(ctx context.Context, o *observation, from
 func (r *Reconciler) observeAttempts(ctx context.Context, o *observation) error {
 	if o.upgrade.Status.StartedAt != nil && o.asked() {
 		return nil
+	}
+	if err := o.mayAct(); err != nil {
+		return err
 	}
 	onHost := &infrav1.ElementalHostUpgradeList{}
 	if err := r.APIReader.List(ctx, onHost, client.InNamespace(o.upgrade.Namespace),

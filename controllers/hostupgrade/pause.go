@@ -34,6 +34,9 @@ func (r *Reconciler) settlePause(ctx context.Context, o *observation) error {
 	case o.isPastPause() || o.rival != nil:
 		return nil
 	case o.upgrade.Spec.Approved:
+		if err := o.mayAct(); err != nil {
+			return err
+		}
 		if err := r.recordApproval(ctx, o); err != nil {
 			return err
 		}
@@ -44,7 +47,14 @@ func (r *Reconciler) settlePause(ctx context.Context, o *observation) error {
 		ByPolicy: pausing.Names(o.options.Strategy, o.node.Name),
 	}
 	due.Approved = pausing.ApprovedFor(o.machine) == due.Rollout
-	switch pausing.Decide(pausing.MarksOf(o.node), due) {
+	decision := pausing.Decide(pausing.MarksOf(o.node), due)
+	if decision == pausing.Leave {
+		return nil
+	}
+	if err := o.mayAct(); err != nil {
+		return err
+	}
+	switch decision {
 	case pausing.Pause:
 		return o.workload.Pause(ctx, o.node, due.Rollout)
 	case pausing.Approve:

@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 )
 
 // Rule of the clusterctl contract: "Move", block-move.
@@ -25,7 +26,8 @@ var _ = Describe("A paused Cluster can be moved, unless the host is on its way, 
 			Expect(err).NotTo(HaveOccurred())
 		}
 		paused := before
-		paused.BlockMove = before.Label == infrav1.InPlaceUpgradePending
+		report := get(ctx, w, w.host, &infrav1.ElementalHost{}).Status.Upgrade
+		paused.BlockMove = before.Label == infrav1.InPlaceUpgradePending && !hoststate.Ended(report.Phase)
 		Expect(w.marks(ctx)).To(Equal(paused), "nothing else is touched")
 		if !paused.BlockMove {
 			move(ctx, w)

@@ -55,6 +55,11 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 	if err := r.queue(ctx, o); err != nil {
 		return sequence.Result{}, err
 	}
+	if len(o.atAdmit) == 0 { // it may take a slot
+		if err := o.mayAct(); err != nil {
+			return sequence.Result{}, err
+		}
+	}
 	if result, err := r.checkAhead(ctx, o); err != nil || !result.IsDone() {
 		return result, err
 	}
@@ -174,6 +179,9 @@ func blockers(results []infrav1.PreflightResult) []*hold {
 // askToPrepare asks the host to take part, and waits for its answer. What is wanted is read live before the host is asked for something new.
 func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence.Result, error) {
 	if !equality.Semantic.DeepEqual(o.host.Spec.Upgrade, o.request()) {
+		if err := o.mayAct(); err != nil {
+			return sequence.Result{}, err
+		}
 		if held, err := r.notDesired(ctx, o); err != nil || held != nil {
 			return await(pollCluster, held), err
 		}
@@ -205,6 +213,9 @@ func (o *observation) hostSilent(more string) *hold {
 
 // missingRoot says why no identity could be verified that the image may be signed by; nothing where that is for the host to see.
 func (r *Reconciler) missingRoot(ctx context.Context, o *observation) (string, error) {
+	if o.glances { // the host was asked
+		return "", nil
+	}
 	roots := &imagerules.Roots{Live: r.APIReader, Clock: r.Clock}
 	return roots.Missing(ctx, o.upgrade.Namespace, imagerules.Governing(o.elementalCluster, o.host), o.upgrade.Spec.ImageURI)
 }
@@ -317,6 +328,9 @@ func (r *Reconciler) pinRollout(ctx context.Context, o *observation, digest stri
 	}
 	if known := o.pinned(); known == digest || known != "" && o.clusterDigest == "" {
 		return nil
+	}
+	if err := o.mayAct(); err != nil {
+		return err
 	}
 	before := o.rollout.DeepCopy()
 	o.rollout.Spec.ImageDigest = digest

@@ -23,8 +23,8 @@ func (r *Reconciler) reboot(ctx context.Context, o *observation) (sequence.Resul
 		return sequence.Done(), nil
 	}
 	if o.host.Spec.Upgrade == nil || o.underway() && !o.labelled() {
-		// The host began just before the attempt, or its trigger, was taken back. It is asked again, so that its outcome is
-		// recorded; it never carries out an attempt twice.
+		// The host began just before the attempt, or its trigger, was taken back. It is asked again, so that it does not forget
+		// the attempt before its end is recorded, and is not moved; it never carries out an attempt twice.
 		if err := r.ask(ctx, o); err != nil {
 			return sequence.Result{}, err
 		}
@@ -84,8 +84,8 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 	if waitFor := assessHost(o); waitFor != "" {
 		return sequence.Wait(pollHost, "%s%s", waitFor, late), nil
 	}
-	if o.labelled() {
-		return sequence.Wait(pollCluster, "%s", outcomeMessage(o, late)), nil
+	if result, err := r.untrigger(ctx, o); err != nil {
+		return result, err
 	}
 	if waitFor := assessNode(o); waitFor != "" {
 		return r.awaitNode(ctx, o, since, waitFor+late)

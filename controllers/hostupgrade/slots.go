@@ -171,8 +171,8 @@ func remedy(holders []*infrav1.ElementalHostUpgrade) string {
 // are woken by one free slot only those look around that find it still free. One that prepares is checked for what is of its
 // own host: see check.
 //
-// The slots are read live. Their holders are the cache's: one that it does not know yet counts as gone, and the live
-// look that takes the slot knows better.
+// The order comes before the slots, so that all but the first that wait have a hold that does not change with each slot. The slots are read live. Their holders
+// are the cache's: one that it does not know yet counts as gone, and the live look that takes the slot knows better.
 func (r *Reconciler) queue(ctx context.Context, o *observation) error {
 	if o.elementalCluster == nil || isEnded(o.upgrade.Status.Phase) || o.admitted() {
 		return nil
@@ -180,18 +180,18 @@ func (r *Reconciler) queue(ctx context.Context, o *observation) error {
 	if preflight.QuarantinedImage(o.elementalCluster, o.digest()) != nil { // the check says so
 		return nil
 	}
-	slots, err := o.slotHolders(ctx, r.Client)
-	if err != nil {
-		return err
-	}
-	a := &admission{observation: o, slots: slots}
-	if err := a.readEvacuation(ctx); err != nil {
+	a := &admission{observation: o}
+	var err error
+	if a.order, err = r.outOfOrder(ctx, o, r.Client); err != nil {
 		return err
 	}
 	if o.atAdmit = a.holds(); len(o.atAdmit) > 0 {
 		return nil
 	}
-	if a.order, err = r.outOfOrder(ctx, o, r.Client); err != nil {
+	if a.slots, err = o.slotHolders(ctx, r.Client); err != nil {
+		return err
+	}
+	if err := a.readEvacuation(ctx); err != nil {
 		return err
 	}
 	o.atAdmit = a.holds()
@@ -209,8 +209,17 @@ func awaitsOthers(attempt *infrav1.ElementalHostUpgrade) bool {
 	return isQueued(attempt) || first != nil && attempts.IsOrder(first.Reason) || attempts.AwaitedTurn(attempt) != "" || preflight.HeldByQuarantine(attempt.Status.Preflight)
 }
 
-// mostWoken is how many attempts a slot that is free wakes: one that takes it, and one for when that cannot.
+// mostWoken is how many attempts of a group a slot that is free wakes: one that takes it, and one for when that cannot.
 const mostWoken = 2
+
+// mayWake is how many attempts that are held for a reason are woken. Of those that wait for nodes before theirs the first has none before it, or waits for
+// one that does not make way.
+func mayWake(reason infrav1.HoldReason) int {
+	if reason == infrav1.HoldNotInTurn {
+		return 1
+	}
+	return mostWoken
+}
 
 // nextOf wakes the attempts that may take a slot of an ElementalCluster that was freed.
 func (r *Reconciler) nextOf(ctx context.Context, object client.Object) []ctrl.Request {
@@ -248,7 +257,7 @@ func (r *Reconciler) next(ctx context.Context, namespace, cluster string) []ctrl
 			of.rollout = attempt.Spec.RolloutName
 		}
 		woken[of]++
-		return of.reason == "" || woken[of] > mostWoken
+		return of.reason == "" || woken[of] > mayWake(of.reason)
 	}))
 }
 

@@ -84,7 +84,7 @@ func (r *Reconciler) recordRun(ctx context.Context, o *observation, report seque
 		// to say of it, and what was said of the step before must not be said of this one.
 		return
 	}
-	if report.Result.Message == "" { // it passes by itself within moments, see awaitOutcome
+	if report.Result.Message == "" { // it passes by itself within moments
 		o.recordHolds(nil)
 		return
 	}

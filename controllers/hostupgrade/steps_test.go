@@ -56,7 +56,7 @@ var _ = Describe("An upgrade", func() {
 		w.rest(ctx)
 		Expect(w.status(ctx).Message).To(HaveSuffix("is Ready and is watched for 10s"))
 		assessed := triggered
-		assessed.OS, assessed.Label = newDigest, ""
+		assessed.OS = newDigest
 		Expect(w.marks(ctx)).To(Equal(assessed))
 
 		w.clock.SetTime(w.clock.Now().Add(10 * time.Second))

@@ -168,16 +168,21 @@ func (r *Reconciler) dropVoidTrigger(ctx context.Context, o *observation) error 
 	default:
 		return nil
 	}
-	if err := r.patchHost(ctx, o, "taking the trigger from", func(host *infrav1.ElementalHost) {
-		host.Spec.Upgrade.TriggeredFor = nil
-		delete(host.Labels, infrav1.InPlaceUpgradeLabel)
-	}); err != nil {
+	if err := r.takeTrigger(ctx, o); err != nil {
 		return err
 	}
 	forgetReboot(&o.upgrade.Status)
 	r.Recorder.Eventf(o.upgrade, nil, "Normal", infrav1.EventUpgradeStep, stepTrigger,
 		"the trigger of ElementalHost %s %s is drained again before it is triggered again", o.host.Name, why)
 	return nil
+}
+
+// takeTrigger takes the trigger of the attempt from its host, which keeps the attempt.
+func (r *Reconciler) takeTrigger(ctx context.Context, o *observation) error {
+	return r.patchHost(ctx, o, "taking the trigger from", func(host *infrav1.ElementalHost) {
+		host.Spec.Upgrade.TriggeredFor = nil
+		delete(host.Labels, infrav1.InPlaceUpgradeLabel)
+	})
 }
 
 // ask gives the host the attempt and its trigger, and keeps the host where it is until that is over.
@@ -258,6 +263,9 @@ func (r *Reconciler) patchHost(ctx context.Context, o *observation, doing string
 	change(o.host)
 	if equality.Semantic.DeepEqual(before, o.host) {
 		return nil
+	}
+	if err := o.mayAct(); err != nil {
+		return err
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, o.host, patch); err != nil {

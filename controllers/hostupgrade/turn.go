@@ -63,8 +63,16 @@ func (r *Reconciler) readRollout(ctx context.Context, a *admission) error {
 // notInTurn keeps a node from its slot while one that comes before it may take that. Rancher has an order of its own. The order is no matter of safety, so that
 // the cache decides.
 func (r *Reconciler) notInTurn(ctx context.Context, o *observation) (*hold, error) {
+	o.turnAfter = pollTurn
 	return r.after(ctx, o, func(other *infrav1.ElementalHostUpgrade) bool {
-		return attempts.Precedes(other) || isBlockedForNow(other, o.now)
+		if attempts.Precedes(other) {
+			return true
+		}
+		isBlocked := isBlockedForNow(other, o.now)
+		if isBlocked { // its end is no event
+			o.turnAfter = passingTime
+		}
+		return isBlocked
 	})
 }
 

@@ -119,7 +119,7 @@ var _ = Describe("A trigger that is for another boot", func() {
 		Expect(w.faults.triggers).To(HaveLen(2))
 	})
 
-	It("is given again to a host that had started just before it was taken back, so that its outcome is recorded", func(ctx SpecContext) {
+	It("is given again to a host that had started just before it was taken back, so that its end is recorded", func(ctx SpecContext) {
 		beginUnheard(ctx, w)
 		change(ctx, w, w.host, &infrav1.ElementalHost{}, func(host *infrav1.ElementalHost) { host.Spec.Upgrade.TriggeredFor = nil })
 		w.agent.silent = true
@@ -129,7 +129,7 @@ var _ = Describe("A trigger that is for another boot", func() {
 		w.agent.silent = false
 		w.drive(ctx, nil)
 		Expect(w.marks(ctx)).To(Equal(clean))
-		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Annotations).To(HaveKey(infrav1.LastAttemptAnnotation))
+		Expect(get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{}).Annotations).To(HaveKeyWithValue(infrav1.EndedAnnotation, string(infrav1.UpgradeSucceeded)))
 		Expect(w.agent.applied).To(HaveLen(1))
 	})
 

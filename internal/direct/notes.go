@@ -5,8 +5,11 @@ package direct
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
@@ -29,7 +32,8 @@ func (p *pass) record(ctx context.Context) error {
 				template, hash, rollout = owner.NotedTemplate(machine), owner.NotedOS(machine), owner.NotedRollout(machine)
 			}
 		}
-		if err := p.note(ctx, machine, template, hash, rollout); err != nil {
+		note(&p.machines[i], template, hash, rollout)
+		if err := p.save(ctx, &p.machines[i], recordsRollout); err != nil {
 			return err
 		}
 	}
@@ -57,7 +61,8 @@ func (p *pass) isNoted(machine *infrav1.ElementalMachine) bool {
 // recordDone notes that nothing is rolled out to machines any more.
 func (p *pass) recordDone(ctx context.Context, machines []*Machine) error {
 	for _, machine := range machines {
-		if err := p.note(ctx, machine.Elemental, p.of.Template.Name, p.hash, ""); err != nil {
+		note(machine, p.of.Template.Name, p.hash, "")
+		if err := p.save(ctx, machine, recordsRollout); err != nil {
 			return err
 		}
 	}
@@ -65,11 +70,10 @@ func (p *pass) recordDone(ctx context.Context, machines []*Machine) error {
 }
 
 // assign the content of the template to all machines that have another. The rollout has begun for all of them then: what their
-// attempts are for, and which nodes are paused, follows from it.
+// attempts are for, and which nodes are paused, follows from it. What is noted is written with the OS of those that are requested, and at the end of the step.
 func (p *pass) assign(ctx context.Context) (*inplace.Problem, error) {
 	for i := range p.machines {
-		machine := p.machines[i].Elemental
-		if p.isAssigned(machine) {
+		if p.isAssigned(p.machines[i].Elemental) {
 			continue
 		}
 		if p.rollout == nil {
@@ -77,11 +81,18 @@ func (p *pass) assign(ctx context.Context) (*inplace.Problem, error) {
 				return problem, err
 			}
 		}
-		if err := p.note(ctx, machine, p.of.Template.Name, p.hash, p.rollout.Name); err != nil {
-			return nil, err
-		}
+		note(&p.machines[i], p.of.Template.Name, p.hash, p.rollout.Name)
 	}
 	return nil, nil
+}
+
+// saveAll writes what is noted and not written yet.
+func (p *pass) saveAll(ctx context.Context) error {
+	errs := []error{}
+	for i := range p.machines {
+		errs = append(errs, p.save(ctx, &p.machines[i], recordsRollout))
+	}
+	return errors.Join(errs...)
 }
 
 // isAssigned reports whether a machine is brought to the content of the template by the current rollout, or is there.
@@ -101,11 +112,32 @@ func (p *pass) begin(ctx context.Context) (*inplace.Problem, error) {
 	return nil, err
 }
 
-// note on a machine what it is brought to, and by which rollout. One that is paused is not written.
-func (p *pass) note(ctx context.Context, machine *infrav1.ElementalMachine, template, hash, rollout string) error {
-	before := machine.DeepCopy()
-	if annotations.HasPaused(machine) || !owner.Note(machine, template, hash, rollout) {
+const recordsRollout = "recording the rollout on"
+
+// note on a machine what it is brought to, and by which rollout. One that is paused is not changed.
+func note(machine *Machine, template, hash, rollout string) {
+	before := machine.Elemental.DeepCopy()
+	if !annotations.HasPaused(before) && owner.Note(machine.Elemental, template, hash, rollout) {
+		machine.keep(before)
+	}
+}
+
+// keep what is stored, before the first change of a pass.
+func (m *Machine) keep(before *infrav1.ElementalMachine) {
+	if m.stored == nil {
+		m.stored = before
+	}
+}
+
+// save writes what has changed, with the resourceVersion that was read: another replica, or Cluster API, may write at the same moment.
+func (d *Driver) save(ctx context.Context, machine *Machine, doing string) error {
+	if machine.stored == nil {
 		return nil
 	}
-	return p.patch(ctx, before, machine, "recording the rollout on")
+	patch := client.MergeFromWithOptions(machine.stored, client.MergeFromWithOptimisticLock{})
+	if err := d.Client.Patch(ctx, machine.Elemental, patch); err != nil {
+		return fmt.Errorf("%s ElementalMachine %s: %w", doing, machine.Elemental.Name, err)
+	}
+	machine.stored = nil
+	return nil
 }

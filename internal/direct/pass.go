@@ -54,6 +54,7 @@ func (p *pass) run(ctx context.Context) (Result, error) {
 		return Result{}, nil // there is nothing that a host could be upgraded to
 	}
 	result, err := p.step(ctx)
+	err = errors.Join(err, p.saveAll(ctx))
 	p.announce()
 	if left {
 		result.add(Result{After: retry})

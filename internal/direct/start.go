@@ -44,7 +44,7 @@ func (p *pass) request(ctx context.Context, machine *Machine) (Result, error) {
 		return Result{}, err
 	}
 	chain.Elemental = machine.Elemental // which has what this pass has noted
-	if err := p.specify(ctx, chain.Elemental); err != nil {
+	if err := p.specify(ctx, machine); err != nil {
 		return Result{}, err
 	}
 	if p.isDone(machine, p.lastIn(p.rollout.Name, machine.attempts), lastAtWork(machine.attempts), chain.Host) || runsImage(chain.Host, p.of.OS) {
@@ -117,13 +117,13 @@ func inTheWay(machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) s
 }
 
 // specify the OS in an ElementalMachine. Nothing but the OS is changed.
-func (p *pass) specify(ctx context.Context, machine *infrav1.ElementalMachine) error {
-	if osversion.Same(machine.Spec.OSVersionManagement, p.of.OS) {
-		return nil
+func (p *pass) specify(ctx context.Context, machine *Machine) error {
+	if osversion.Same(machine.Elemental.Spec.OSVersionManagement, p.of.OS) {
+		return p.save(ctx, machine, recordsRollout)
 	}
-	before := machine.DeepCopy()
-	machine.Spec.OSVersionManagement = p.of.OS.DeepCopy()
-	return p.patch(ctx, before, machine, "giving the OS to")
+	machine.keep(machine.Elemental.DeepCopy())
+	machine.Elemental.Spec.OSVersionManagement = p.of.OS.DeepCopy()
+	return p.save(ctx, machine, "giving the OS to")
 }
 
 // makeRoom deletes a former attempt of the name, which was superseded or was for a former machine. The next pass makes a new one.
@@ -151,12 +151,4 @@ func isReached(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) 
 // runsImage reports whether a host runs an OS that is nothing but an image.
 func runsImage(host *infrav1.ElementalHost, wanted infrav1.OSVersionManagement) bool {
 	return osversion.IsImageOnly(wanted) && hoststate.Runs(host, wanted) == hoststate.MatchSame
-}
-
-// patch writes with the resourceVersion that was read: another replica, or Cluster API, may write at the same moment.
-func (d *Driver) patch(ctx context.Context, before, machine *infrav1.ElementalMachine, doing string) error {
-	if err := d.Client.Patch(ctx, machine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("%s ElementalMachine %s: %w", doing, machine.Name, err)
-	}
-	return nil
 }

@@ -73,18 +73,13 @@ func ManualUpgrades(host *infrav1.ElementalHost) uint64 {
 	return ended
 }
 
-// RecordOutcome records the outcome of an attempt, one of the InPlaceUpgrade values, in metadata, which a move preserves, and takes the
-// trigger back. Of a manual run the label says the outcome. That of an attempt with an ElementalHostUpgrade is reported there, and the label
-// is removed: a user could not set it to "pending" otherwise without overwriting it.
+// RecordOutcome records the outcome of a manual run, one of the InPlaceUpgrade values, in metadata, which a move preserves, and replaces the
+// trigger by it. The outcome of an attempt with an ElementalHostUpgrade is recorded there alone.
 func RecordOutcome(host *infrav1.ElementalHost, status *infrav1.HostUpgradeStatus, outcome string) {
 	if host.Annotations == nil {
 		host.Annotations = map[string]string{}
 	}
 	host.Annotations[infrav1.LastAttemptAnnotation] = fmt.Sprintf("%s=%s@%s", status.Attempt, outcome, status.Digest)
-	if !Unmanaged(status.Attempt) {
-		delete(host.Labels, infrav1.InPlaceUpgradeLabel)
-		return
-	}
 	host.Annotations[infrav1.ManualUpgradesAnnotation] = strconv.FormatUint(ManualUpgrades(host)+1, 10)
 	host.Labels[infrav1.InPlaceUpgradeLabel] = outcome
 }
