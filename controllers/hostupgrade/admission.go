@@ -171,7 +171,7 @@ func (r *Reconciler) readOwner(ctx context.Context, a *admission) (err error) {
 	if a.optOut, err = r.optedOut(ctx, a.observation); err != nil || a.optOut != nil || owner.IsUpdating(a.machine) {
 		return err
 	}
-	controllers, err := owner.ControllersOf(ctx, r.APIReader, a.machine)
+	controllers, err := owner.ControllersOf(ctx, a.owners, a.machine)
 	if err != nil {
 		return err
 	}
@@ -189,12 +189,18 @@ func (r *Reconciler) templatePaused(ctx context.Context, o *observation) (*hold,
 		return nil, nil
 	}
 	name := o.upgrade.Spec.TemplateName
-	template, err := existing.Get(ctx, r.APIReader, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name)
+	template, err := existing.Get(ctx, o.owners, &infrav1.ElementalMachineTemplate{}, o.upgrade.Namespace, name)
 	if err != nil || template == nil || !annotations.HasPaused(template) {
 		return nil, err
 	}
 	return infrav1.NewHold(infrav1.HoldTemplatePaused, "ElementalMachineTemplate/"+name,
 		"ElementalMachineTemplate "+name+" is paused: remove its annotation "+clusterv1.PausedAnnotation), nil
+}
+
+// readOwnerNow follows what takes time, and comes before what is read with it.
+func (r *Reconciler) readOwnerNow(ctx context.Context, a *admission) error {
+	a.owners = existing.Once(r.APIReader)
+	return r.readOwner(ctx, a)
 }
 
 func (r *Reconciler) readSlots(ctx context.Context, a *admission) (err error) {
@@ -266,9 +272,10 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 }
 
 // takeSlot reads what the holds are decided on past all caches, and writes the slot where there are none. The checks look at the whole workload cluster,
-// which is expensive: they come late, and the owner is read again after them.
+// which is expensive: they come late, and the owner, of which the cache is asked before, is read live after them.
 func (r *Reconciler) takeSlot(ctx context.Context, a *admission) (sequence.Result, error) {
-	for _, read := range []func(context.Context, *admission) error{r.readOwner, r.readSlots, r.readRollout, r.readOrder, r.readChecks, r.readGates, r.readYield, r.readOwner, r.readWanted} {
+	a.owners = r.Client
+	for _, read := range []func(context.Context, *admission) error{r.readOwner, r.readSlots, r.readRollout, r.readOrder, r.readChecks, r.readGates, r.readYield, r.readOwnerNow, r.readWanted} {
 		if err := read(ctx, a); err != nil {
 			return sequence.Result{}, err
 		}

@@ -145,6 +145,9 @@ func (r *Reconciler) permit(attempt *infrav1.ElementalHostUpgrade) (done func(),
 // reconcile observes the attempt, does what its state asks for, and stores it.
 func (r *Reconciler) reconcile(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade) (_ ctrl.Result, reterr error) {
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("attempt", attemptOf(upgrade)))
+	if stored, err := r.storeMarks(ctx, upgrade); err != nil || stored {
+		return ctrl.Result{}, err
+	}
 	o, err := r.observe(ctx, upgrade)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -182,20 +185,40 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 	if !o.upgrade.DeletionTimestamp.IsZero() {
 		return r.reconcileDelete(ctx, o)
 	}
-	if ensureMarks(o) {
-		// Nothing is marked before the finalizer that takes the marks back, and the id that is in them, are stored;
-		// storing them wakes the controller again.
-		return ctrl.Result{}, nil
-	}
 	o.recordUnpaused()
 	return r.reconcileNormal(ctx, o)
 }
 
+// storeMarks writes what an attempt has to have before it leaves any mark: the finalizer that takes the marks back, and the id that is in them. It reports
+// whether that was missing; storing it wakes the controller again. An attempt that is paused, or deleted, gets none.
+func (r *Reconciler) storeMarks(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade) (stored bool, err error) {
+	before := upgrade.DeepCopy()
+	if !upgrade.DeletionTimestamp.IsZero() || !ensureMarks(upgrade) {
+		return false, nil
+	}
+	cluster, err := existing.Get(ctx, r.Client, &clusterv1.Cluster{}, upgrade.Namespace, upgrade.Spec.ClusterName)
+	if err != nil {
+		return false, err
+	}
+	if cluster == nil {
+		cluster = &clusterv1.Cluster{}
+	}
+	if annotations.IsPaused(cluster, before) {
+		before.DeepCopyInto(upgrade)
+		return false, nil
+	}
+	if err := mergepatch.Store(ctx, r.Client, before, upgrade); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("marking ElementalHostUpgrade %s: %w", upgrade.Name, err)
+	}
+	return true, nil
+}
+
 // ensureMarks puts on an attempt what it has to have before it leaves any mark, and reports whether it was missing.
-func ensureMarks(o *observation) bool {
-	added := controllerutil.AddFinalizer(o.upgrade, infrav1.ElementalHostUpgradeFinalizer)
-	return annotations.AddAnnotations(o.upgrade, map[string]string{
-		infrav1.AttemptAnnotation: o.attempt, infrav1.CreatedAnnotation: o.upgrade.CreatedAt().UTC().Format(time.RFC3339),
+func ensureMarks(upgrade *infrav1.ElementalHostUpgrade) bool {
+	id := attemptOf(upgrade)
+	added := controllerutil.AddFinalizer(upgrade, infrav1.ElementalHostUpgradeFinalizer)
+	return annotations.AddAnnotations(upgrade, map[string]string{
+		infrav1.AttemptAnnotation: id, infrav1.CreatedAnnotation: upgrade.CreatedAt().UTC().Format(time.RFC3339),
 	}) || added
 }
 

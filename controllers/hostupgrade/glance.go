@@ -35,6 +35,9 @@ func (r *Reconciler) stillWaits(ctx context.Context, cached *infrav1.ElementalHo
 		return ctrl.Result{}, false
 	}
 	upgrade := cached.DeepCopy()
+	if ensureMarks(upgrade) {
+		return ctrl.Result{}, false
+	}
 	o, err := r.observeFrom(ctx, upgrade, r.Client, true)
 	if err != nil || o.cluster == nil || annotations.IsPaused(o.cluster, upgrade) || o.triggered() || o.admitted() {
 		return ctrl.Result{}, false

@@ -61,6 +61,8 @@ type observation struct {
 	// reader is what the objects of the management cluster are read from: the API server, or the cache in a glance, see stillWaits.
 	reader  client.Reader
 	glances bool
+	// owners is what the owner of the Machine is read from where the decision must not be by the cache: live, and each object once for the decisions of one moment.
+	owners client.Reader
 	// attempt is the id in every mark of this attempt.
 	attempt string
 	options infrav1.NodeUpgradeOption
@@ -128,6 +130,7 @@ func (r *Reconciler) observeFrom(ctx context.Context, upgrade *infrav1.Elemental
 	o := &observation{
 		reader:  reader,
 		glances: glances,
+		owners:  r.APIReader,
 		now:     r.Clock.Now(),
 		started: r.Started,
 		upgrade: upgrade,

@@ -129,8 +129,10 @@ var _ = Describe("An upgrade while Rancher drains the Node", func() {
 
 	It("is not judged by a manager that does not watch Rancher's plan secrets", func(ctx SpecContext) {
 		w := newRancherWorld(ctx, evicting)
+		_, err := w.reconcile(ctx) // which stores its marks
+		Expect(err).NotTo(HaveOccurred())
 		w.reconciler.Drains = nil
-		_, err := w.reconcile(ctx)
+		_, err = w.reconcile(ctx)
 		Expect(err).To(MatchError("this manager does not watch Rancher's plan secrets"))
 		Expect(w.marks(ctx).Asked).To(BeFalse())
 	})

@@ -56,6 +56,7 @@ func (r *Reconciler) slotTaken(ctx context.Context, o *observation) (taken *hold
 // stoppedNow is why the host must not be triggered although its node is ready for it: the Cluster is paused, which the cache
 // may not know yet, its namespace has opted out, or the owner of the Machine has changed its mind while the node was drained.
 func (r *Reconciler) stoppedNow(ctx context.Context, o *observation) (*hold, error) {
+	o.owners = existing.Once(r.APIReader)
 	for _, look := range []func(context.Context, *observation) (*hold, error){
 		r.clusterStopped, silentSinceBoot, r.optedOut, r.rollingOut, r.notDraining, r.notDesired,
 	} {
@@ -118,7 +119,7 @@ func (r *Reconciler) rollingOut(ctx context.Context, o *observation) (*hold, err
 	if owner.IsUpdating(o.machine) {
 		return nil, nil
 	}
-	controllers, err := owner.ControllersOf(ctx, r.APIReader, o.machine)
+	controllers, err := owner.ControllersOf(ctx, o.owners, o.machine)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ func (o *observation) rollingOut(controllers owner.Controllers) *hold {
 // unwantedNow reads once more what the owner of the Machine wants, and says why that is not this attempt's OS, or not known to
 // be. The next reconcile ends an attempt that is not wanted any more.
 func (r *Reconciler) unwantedNow(ctx context.Context, o *observation) string {
-	r.readWantedFrom(ctx, o, r.APIReader)
+	r.readWantedFrom(ctx, o, o.owners)
 	if o.superseded() {
 		_, why := o.unwanted()
 		return why

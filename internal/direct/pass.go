@@ -54,7 +54,9 @@ func (p *pass) run(ctx context.Context) (Result, error) {
 		return Result{}, nil // there is nothing that a host could be upgraded to
 	}
 	result, err := p.step(ctx)
-	err = errors.Join(err, p.saveAll(ctx))
+	if !apierrors.IsConflict(err) { // or the next pass notes what is left, on what it reads then
+		err = errors.Join(err, p.saveAll(ctx))
+	}
 	p.announce()
 	if left {
 		result.add(Result{After: retry})
