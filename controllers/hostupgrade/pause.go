@@ -30,33 +30,40 @@ func (o *observation) isPastPause() bool { return workload.CordonedBy(o.node) ==
 
 // settlePause makes the marks of the node what they have to be. Of two attempts on a host the one that goes first does.
 func (r *Reconciler) settlePause(ctx context.Context, o *observation) error {
-	switch {
-	case o.isPastPause() || o.rival != nil:
+	if o.isPastPause() || o.rival != nil {
 		return nil
-	case o.upgrade.Spec.Approved:
-		if err := o.mayAct(); err != nil {
-			return err
-		}
-		if err := r.recordApproval(ctx, o); err != nil {
-			return err
-		}
-		return o.workload.Resume(ctx, o.node)
 	}
-	due := pausing.Due{
+	marks, due := pausing.MarksOf(o.node), pausing.Due{
 		Rollout:  pausing.RolloutOf(o.upgrade),
 		ByPolicy: pausing.Names(o.options.Strategy, o.node.Name),
 	}
 	due.Approved = pausing.ApprovedFor(o.machine) == due.Rollout
-	decision := pausing.Decide(pausing.MarksOf(o.node), due)
-	if decision == pausing.Leave {
+	decision := pausing.Decide(marks, due)
+	isResumed := due.Approved && marks == pausing.Marks{}
+	if o.upgrade.Spec.Approved && isResumed || !o.upgrade.Spec.Approved && decision == pausing.Leave {
 		return nil
 	}
 	if err := o.mayAct(); err != nil {
 		return err
 	}
+	if o.upgrade.Spec.Approved {
+		return r.resume(ctx, o)
+	}
+	return r.carryOut(ctx, o, decision)
+}
+
+// resume the node of an attempt that a user has approved.
+func (r *Reconciler) resume(ctx context.Context, o *observation) error {
+	if err := r.recordApproval(ctx, o); err != nil {
+		return err
+	}
+	return o.workload.Resume(ctx, o.node)
+}
+
+func (r *Reconciler) carryOut(ctx context.Context, o *observation, decision pausing.Action) error {
 	switch decision {
 	case pausing.Pause:
-		return o.workload.Pause(ctx, o.node, due.Rollout)
+		return o.workload.Pause(ctx, o.node, pausing.RolloutOf(o.upgrade))
 	case pausing.Approve:
 		if err := r.recordApproval(ctx, o); err != nil {
 			return err

@@ -179,9 +179,6 @@ func blockers(results []infrav1.PreflightResult) []*hold {
 // askToPrepare asks the host to take part, and waits for its answer. What is wanted is read live before the host is asked for something new.
 func (r *Reconciler) askToPrepare(ctx context.Context, o *observation) (sequence.Result, error) {
 	if !equality.Semantic.DeepEqual(o.host.Spec.Upgrade, o.request()) {
-		if err := o.mayAct(); err != nil {
-			return sequence.Result{}, err
-		}
 		if held, err := r.notDesired(ctx, o); err != nil || held != nil {
 			return await(pollCluster, held), err
 		}

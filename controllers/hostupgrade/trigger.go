@@ -105,6 +105,9 @@ func (r *Reconciler) optedOut(ctx context.Context, o *observation) (*hold, error
 
 // notDesired reads once more what the owner of the Machine wants. The next reconcile ends an attempt that is not wanted any more.
 func (r *Reconciler) notDesired(ctx context.Context, o *observation) (*hold, error) {
+	if err := o.mayAct(); err != nil {
+		return nil, err
+	}
 	why := r.unwantedNow(ctx, o)
 	reason := o.unknownReason()
 	if o.superseded() {
