@@ -63,6 +63,8 @@ const (
 	HoldOutcomePending HoldReason = "OutcomePending"
 	// HoldNotInStage: the node belongs to a later stage of the ElementalClusterUpgrade.
 	HoldNotInStage HoldReason = "NotInStage"
+	// HoldStageFull: as many nodes as the stage of the ElementalClusterUpgrade has are upgraded, or have been.
+	HoldStageFull HoldReason = "StageFull"
 	// HoldSoaking: a stage of the ElementalClusterUpgrade is done, and its soak is not over.
 	HoldSoaking HoldReason = "Soaking"
 	// HoldWindowClosed: no maintenance window of the ElementalClusterUpgrade is open.
@@ -118,7 +120,7 @@ var holdActors = map[HoldReason]HoldActor{
 	HoldClusterUnreachable: HoldByCluster, HoldNodeMissing: HoldByCluster, HoldRequestRefused: HoldByUser, HoldStepOverdue: HoldByUser,
 	HoldNamespaceNotOptedIn: HoldByUser, HoldOwnerRollingOut: HoldByCluster, HoldTemplatePaused: HoldByUser, HoldOwnerPaused: HoldByUser,
 	HoldUpgradeReplaced: HoldByCluster, HoldUpgradeCancelled: HoldByUser, HoldUpgradePaused: HoldByUser, HoldRolloutStopped: HoldByUser,
-	HoldStageNotReady: HoldByCluster, HoldOutcomePending: HoldByCluster, HoldNotInStage: HoldByCluster, HoldSoaking: HoldByTime, HoldWindowClosed: HoldByTime, HoldNoWindowFits: HoldByUser, HoldGateClosed: HoldByCluster,
+	HoldStageNotReady: HoldByCluster, HoldOutcomePending: HoldByCluster, HoldNotInStage: HoldByCluster, HoldStageFull: HoldByCluster, HoldSoaking: HoldByTime, HoldWindowClosed: HoldByTime, HoldNoWindowFits: HoldByUser, HoldGateClosed: HoldByCluster,
 	HoldRancherNotDraining: HoldByCluster, HoldRancherNotDone: HoldByCluster,
 	HoldNoSlot: HoldByCluster, HoldControlPlaneBusy: HoldByCluster, HoldEvacuationBusy: HoldByCluster,
 	HoldNotInTurn: HoldByCluster, HoldPrefetchBusy: HoldByCluster,

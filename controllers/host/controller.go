@@ -117,13 +117,16 @@ func hostOf(_ context.Context, attempt client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: upgrade.Namespace, Name: upgrade.Spec.HostName}}}
 }
 
-// lastAttempt on a node that is asked for none; nil if there is none.
+// lastAttempt is the last one that has changed what a node runs, or has tried to, if the node is asked for none; nil otherwise.
 func (r *Reconciler) lastAttempt(ctx context.Context, host *infrav1.ElementalHost) (*infrav1.ElementalHostUpgrade, error) {
 	if host.Spec.Upgrade != nil || !hoststate.Bootstrapped(host) {
 		return nil, nil
 	}
 	all, err := attempts.OnHost(ctx, r.Client, host.Namespace, host.Name)
-	return attempts.Newest(all), err
+	return attempts.NewestWhere(all, func(attempt *infrav1.ElementalHostUpgrade) bool {
+		phase := attempt.PhaseNow()
+		return phase == infrav1.UpgradeSucceeded || phase == infrav1.UpgradeRolledBack || attempts.HasEntered(attempt, attempts.StepReboot)
+	}), err
 }
 
 // skips reports whether a host is another manager's, here or on the management cluster that it is moved to.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
@@ -67,7 +68,7 @@ func byHand(host *infrav1.ElementalHost) {
 }
 
 // makeAttempt makes the attempt a1 on a host, which has ended and was withdrawn.
-func makeAttempt(ctx SpecContext, host *infrav1.ElementalHost, end infrav1.UpgradePhase) {
+func makeAttempt(ctx SpecContext, host *infrav1.ElementalHost, end infrav1.UpgradePhase, steps ...infrav1.UpgradeStepStatus) {
 	GinkgoHelper()
 	attempt := &infrav1.ElementalHostUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: "a1"},
@@ -77,7 +78,7 @@ func makeAttempt(ctx SpecContext, host *infrav1.ElementalHost, end infrav1.Upgra
 		},
 	}
 	Expect(server.Client.Create(ctx, attempt)).To(Succeed())
-	apiserver.ChangeStatus(ctx, server.Client, attempt, func() { attempt.Status.Phase = end })
+	apiserver.ChangeStatus(ctx, server.Client, attempt, func() { attempt.Status.Phase, attempt.Status.Steps = end, steps })
 }
 
 func reported(attempt string, phase infrav1.HostUpgradePhase) func(*infrav1.ElementalHost) {
@@ -235,7 +236,7 @@ var _ = DescribeTable("A node whose last attempt was withdrawn says how that end
 		Eventually(server.Stored(ctx, host)).Should(WithTransform(func(h *infrav1.ElementalHost) bool {
 			return conditions.Has(h, infrav1.OSVersionReadyCondition)
 		}, BeTrue()))
-		makeAttempt(ctx, host, end)
+		makeAttempt(ctx, host, end, infrav1.UpgradeStepStatus{Name: attempts.StepReboot, StartedAt: metav1.Now()})
 		Eventually(server.Stored(ctx, host)).Should(And(
 			apiserver.HaveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, reason),
 			WithTransform(func(h *infrav1.ElementalHost) string {
@@ -258,6 +259,16 @@ var _ = DescribeTable("A node whose last attempt was withdrawn says how that end
 		h.Annotations = map[string]string{infrav1.LastAttemptAnnotation: manual + "=failed@sha256:2"}
 	}, infrav1.OSVersionReconciliationFailedReason, "Attempt "+manual+" failed; the host runs oci://os:v1"),
 )
+
+var _ = It("A node says nothing of an attempt that has failed before it was triggered", func(ctx SpecContext) {
+	host := makeHost(ctx, func(h *infrav1.ElementalHost) {
+		h.Spec.OSVersionManagement, h.Status.Bootstrapped = image("oci://os:v2"), true
+	})
+	makeAttempt(ctx, host, infrav1.UpgradeFailed)
+	isNotPending := apiserver.HaveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.InPlaceUpdateNotPendingReason)
+	Eventually(server.Stored(ctx, host)).Should(isNotPending)
+	Consistently(server.Stored(ctx, host)).Should(isNotPending)
+})
 
 var _ = Describe("An ElementalHost of a paused Cluster", func() {
 	It("goes on when the Cluster has gone, and is paused by one that comes paused in its place", func(ctx SpecContext) {

@@ -277,7 +277,11 @@ func (r *Reconciler) letMove(ctx context.Context, o *observation) error {
 	if o.host == nil || o.rival != nil || o.labelled() && !o.isVoid() && !isHostEnd(o.hostReport().Phase) {
 		return nil
 	}
+	hasEnded := o.labelled() && isHostEnd(o.hostReport().Phase)
 	return r.patchHost(ctx, o, "letting clusterctl move", func(host *infrav1.ElementalHost) {
 		delete(host.Annotations, infrav1.BlockMoveAnnotation)
+		if hasEnded { // a move loses that, and the trigger would say that the node is out of service
+			untriggered(host)
+		}
 	})
 }

@@ -8,7 +8,9 @@ import (
 	"errors"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -31,7 +33,7 @@ func (o *observation) mayAct() error {
 
 // stillWaits reports whether an attempt waits for others as it did, as far as the cache knows, and after how long to look again.
 func (r *Reconciler) stillWaits(ctx context.Context, cached *infrav1.ElementalHostUpgrade) (result ctrl.Result, waits bool) {
-	if !isQueued(cached) || !cached.DeletionTimestamp.IsZero() {
+	if !isQueued(cached) || !cached.DeletionTimestamp.IsZero() || conditions.IsTrue(cached, clusterv1.PausedCondition) {
 		return ctrl.Result{}, false
 	}
 	upgrade := cached.DeepCopy()
@@ -39,10 +41,15 @@ func (r *Reconciler) stillWaits(ctx context.Context, cached *infrav1.ElementalHo
 		return ctrl.Result{}, false
 	}
 	o, err := r.observeFrom(ctx, upgrade, r.Client, true)
-	if err != nil || o.cluster == nil || annotations.IsPaused(o.cluster, upgrade) || o.triggered() || o.admitted() {
+	if err != nil || o.cluster == nil || annotations.IsPaused(o.cluster, upgrade) || !o.isBeforeCordon() {
 		return ctrl.Result{}, false
 	}
 	result, err = r.advance(ctx, o)
 	o.recordProgress()
 	return result, err == nil && equality.Semantic.DeepEqual(cached, upgrade)
+}
+
+// isBeforeCordon reports whether none of the steps after Admit is run for the attempt.
+func (o *observation) isBeforeCordon() bool {
+	return !o.triggered() && !o.admitted() && !o.wentUnheard() && !o.hasNothingToDo()
 }

@@ -27,7 +27,10 @@ var _ = Describe("A paused Cluster can be moved, unless the host is on its way, 
 		}
 		paused := before
 		report := get(ctx, w, w.host, &infrav1.ElementalHost{}).Status.Upgrade
-		paused.BlockMove = before.Label == infrav1.InPlaceUpgradePending && !hoststate.Ended(report.Phase)
+		if report != nil && hoststate.Ended(report.Phase) {
+			paused.Label = ""
+		}
+		paused.BlockMove = paused.Label == infrav1.InPlaceUpgradePending
 		Expect(w.marks(ctx)).To(Equal(paused), "nothing else is touched")
 		if !paused.BlockMove {
 			move(ctx, w)

@@ -67,7 +67,7 @@ var _ = Describe("A queue for slots", func() {
 		Expect(namesOf(r.next(ctx, "ns", "c"))).To(Equal([]string{"a", "b", "d", "e"}))
 	})
 
-	It("has the first two of each hold woken when another attempt makes way", func(ctx SpecContext) {
+	It("has the first two of each hold woken when another attempt makes way, and the first that is not in turn", func(ctx SpecContext) {
 		waits := func(name string, reasons ...infrav1.HoldReason) infrav1.ElementalHostUpgrade {
 			upgrade := attempt(name, "1", at(stepAdmit, 0))
 			upgrade.Spec.ClusterName = "c"
@@ -80,10 +80,11 @@ var _ = Describe("A queue for slots", func() {
 			waits("a", infrav1.HoldNotInStage), waits("b", infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy), waits("c", infrav1.HoldControlPlaneBusy),
 			waits("d", infrav1.HoldNoSlot), waits("e", infrav1.HoldNoSlot), waits("f", infrav1.HoldEvacuationBusy), waits("g", infrav1.HoldControlPlaneBusy),
 			waits("h", infrav1.HoldControlPlaneBusy), waits("i", infrav1.HoldNoSlot), waits("j", infrav1.HoldOutcomePending),
+			waits("k", infrav1.HoldStageFull), waits("l", infrav1.HoldNotInTurn), waits("m", infrav1.HoldNotInTurn), waits("n", infrav1.HoldStageFull),
 		}}}
 		wide := r.Client.(cached).attempts
-		wide[len(wide)-2].Spec.Options.MaxConcurrent = 3 // made after a user had raised it
-		Expect(namesOf(r.next(ctx, "ns", "c"))).To(Equal([]string{"b", "c", "d", "f", "g", "i", "j"}))
+		wide[8].Spec.Options.MaxConcurrent = 3 // made after a user had raised it
+		Expect(namesOf(r.next(ctx, "ns", "c"))).To(Equal([]string{"b", "c", "d", "f", "g", "i", "j", "k", "l", "n"}))
 	})
 })
 

@@ -252,13 +252,21 @@ func (r *Reconciler) next(ctx context.Context, namespace, cluster string) []ctrl
 	}
 	woken := map[group]int{}
 	return requestsFor(slices.DeleteFunc(r.waiting(ctx, namespace, cluster), func(attempt *infrav1.ElementalHostUpgrade) bool {
-		of := group{reason: attempts.AwaitedTurn(attempt), slots: attempt.Spec.Options.WithDefaults().MaxConcurrent}
+		of := group{reason: awaited(attempt), slots: attempt.Spec.Options.WithDefaults().MaxConcurrent}
 		if of.reason == infrav1.HoldPrefetchBusy {
 			of.rollout = attempt.Spec.RolloutName
 		}
 		woken[of]++
 		return of.reason == "" || woken[of] > mayWake(of.reason)
 	}))
+}
+
+// awaited is the hold of an attempt that may end when another one makes way; empty if it has another.
+func awaited(attempt *infrav1.ElementalHostUpgrade) infrav1.HoldReason {
+	if held := attempts.FirstHold(attempt); held != nil && held.Reason == infrav1.HoldStageFull { // of which one may have left the stage
+		return held.Reason
+	}
+	return attempts.AwaitedTurn(attempt)
 }
 
 func requestsFor(waiting []*infrav1.ElementalHostUpgrade) []ctrl.Request {

@@ -177,11 +177,13 @@ var _ = Describe("An upgrade", func() {
 			host.Labels = map[string]string{
 				infrav1.InPlaceUpgradeLabel: infrav1.InPlaceUpgradePending, infrav1.InPlaceUpdateLabel: infrav1.InPlaceUpgradePending,
 			}
+			host.Annotations = map[string]string{infrav1.LastAttemptAnnotation: "manual-1=done@" + oldDigest}
 		})
 		w.rest(ctx)
 		host := get(ctx, w, w.host, &infrav1.ElementalHost{})
 		Expect(host.Spec.Upgrade).NotTo(BeNil())
 		Expect(host.Labels).To(BeEmpty())
+		Expect(host.Annotations).NotTo(HaveKey(infrav1.LastAttemptAnnotation), "what was done by hand is not what the host runs next")
 	})
 
 	It("does nothing while its Cluster is paused", func(ctx SpecContext) {

@@ -183,10 +183,13 @@ func (r *Reconciler) dropVoidTrigger(ctx context.Context, o *observation) error 
 
 // takeTrigger takes the trigger of the attempt from its host, which keeps the attempt.
 func (r *Reconciler) takeTrigger(ctx context.Context, o *observation) error {
-	return r.patchHost(ctx, o, "taking the trigger from", func(host *infrav1.ElementalHost) {
-		host.Spec.Upgrade.TriggeredFor = nil
-		delete(host.Labels, infrav1.InPlaceUpgradeLabel)
-	})
+	return r.patchHost(ctx, o, "taking the trigger from", untriggered)
+}
+
+// untriggered removes the trigger of the attempt that a host is asked for.
+func untriggered(host *infrav1.ElementalHost) {
+	host.Spec.Upgrade.TriggeredFor = nil
+	delete(host.Labels, infrav1.InPlaceUpgradeLabel)
 }
 
 // ask gives the host the attempt and its trigger, and keeps the host where it is until that is over.
@@ -212,6 +215,7 @@ func (r *Reconciler) offer(ctx context.Context, o *observation) error {
 			// set before would set the host off before its node is drained.
 			delete(host.Labels, infrav1.InPlaceUpgradeLabel)
 			delete(host.Labels, infrav1.InPlaceUpdateLabel)
+			delete(host.Annotations, infrav1.LastAttemptAnnotation) // which is about another OS from now on
 		}
 	})
 }

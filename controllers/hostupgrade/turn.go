@@ -220,17 +220,10 @@ func (r *Reconciler) awaitFetchTurn(ctx context.Context, o *observation) (sequen
 
 // unordered is the hold by an ElementalClusterUpgrade that is paused or cancelled, or was cancelled before: no further host is asked to fetch its image.
 func (o *observation) unordered() *hold {
-	switch {
-	case o.governing == nil:
+	if o.governing == nil {
 		return o.heldOver()
-	case !o.governing.Spec.Paused && !o.governing.Spec.Cancel:
-		return nil
 	}
-	reason, what := infrav1.HoldUpgradePaused, "it is paused: set its spec.paused to false"
-	if o.governing.Spec.Cancel {
-		reason, what = infrav1.HoldUpgradeCancelled, "it is cancelled"
-	}
-	return byUpgrade(infrav1.NewHold(reason, "ElementalClusterUpgrade/"+o.governing.Name, what), o.governing.Name)
+	return byUpgrade(clusterupgrade.StoppedByUser(o.governing), o.governing.Name)
 }
 
 // unlessStopped reads past the cache whether the rollout was stopped: an attempt whose host could not fetch the image records that before its place is free. So it

@@ -338,15 +338,20 @@ func orderChanged() predicate.Funcs {
 		UpdateFunc: predicates.Changed(func(upgrade *infrav1.ElementalClusterUpgrade) any {
 			return []any{
 				upgrade.Generation, upgrade.DeletionTimestamp.IsZero(), annotations.HasPaused(upgrade), upgrade.PhaseNow(), upgrade.Status.Stage,
-				len(completed(upgrade)), upgrade.Status.NextWindow == nil,
+				completed(upgrade), upgrade.Status.NextWindow == nil,
 			}
 		}).UpdateFunc,
 	}
 }
 
-// completed are the stages that are done: the soak of one starts then.
-func completed(upgrade *infrav1.ElementalClusterUpgrade) []infrav1.ClusterUpgradeStage {
-	return slices.DeleteFunc(slices.Clone(upgrade.Status.Stages), func(stage infrav1.ClusterUpgradeStage) bool { return stage.CompletionTime == nil })
+// completed is how many stages are done: the soak of one starts then.
+func completed(upgrade *infrav1.ElementalClusterUpgrade) (count int) {
+	for _, stage := range upgrade.Status.Stages {
+		if stage.CompletionTime != nil {
+			count++
+		}
+	}
+	return count
 }
 
 // openGates are the gates that are open, and for what. Why others are closed lets no attempt go.

@@ -79,9 +79,9 @@ func judgeUpToDate(f osFacts) {
 	}
 }
 
-// isBeginning reports whether Cluster API, or a rollout, updates the machine by an attempt that is yet to come.
+// isBeginning reports whether Cluster API has begun an update of the machine whose attempt is yet to come.
 func (f osFacts) isBeginning() bool {
-	return (f.isMarked() || owner.NotedRollout(f.machine) != "") && f.unresolved == nil && f.match() == hoststate.MatchOther &&
+	return f.isMarked() && f.unresolved == nil && f.match() == hoststate.MatchOther &&
 		(f.last == nil || !osversion.Same(f.last.Spec.OSVersionManagement, f.machine.Spec.OSVersionManagement))
 }
 

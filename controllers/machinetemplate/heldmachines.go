@@ -30,7 +30,7 @@ const idleness = 5 * time.Minute
 var lasting = []infrav1.HoldReason{infrav1.HoldClusterUnreachable, infrav1.HoldNodeMissing, infrav1.HoldOwnerUnreadable, infrav1.HoldOwnerRollingOut}
 
 // byOtherNodes are the reasons of attempts' holds that other nodes of the Cluster end.
-var byOtherNodes = []infrav1.HoldReason{infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldNotInTurn, infrav1.HoldNotInStage}
+var byOtherNodes = []infrav1.HoldReason{infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldNotInTurn, infrav1.HoldNotInStage, infrav1.HoldStageFull}
 
 // atWork is the key of since when no attempt is at work for an owner.
 type atWork struct {

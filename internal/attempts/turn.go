@@ -74,7 +74,7 @@ func IsTurn(reason infrav1.HoldReason) bool { return slices.Contains(turnReasons
 
 // orderReasons are the holds by an ElementalClusterUpgrade whose end shows in what is watched of it.
 var orderReasons = []infrav1.HoldReason{
-	infrav1.HoldStageNotReady, infrav1.HoldNotInStage, infrav1.HoldSoaking, infrav1.HoldWindowClosed, infrav1.HoldNoWindowFits,
+	infrav1.HoldStageNotReady, infrav1.HoldNotInStage, infrav1.HoldStageFull, infrav1.HoldSoaking, infrav1.HoldWindowClosed, infrav1.HoldNoWindowFits,
 	infrav1.HoldUpgradePaused, infrav1.HoldUpgradeCancelled, infrav1.HoldUpgradeReplaced,
 }
 

@@ -88,14 +88,31 @@ func (p *Plan) Hold(machine string, now time.Time) *infrav1.UpgradeHold {
 		return p.hold(infrav1.HoldNotInStage, "it is at stage %s, to which this node does not belong", stage.Name)
 	}
 	if stage.Limit > 0 && stage.Count(Done, Begun, Ending, Ended) >= stage.Limit {
-		return p.hold(infrav1.HoldNotInStage, "stage %s has its nodes", stage.Name)
+		return p.hold(infrav1.HoldStageFull, "stage %s has its nodes", stage.Name)
 	}
 	return p.closedGate(now)
 }
 
 // hold of an ElementalClusterUpgrade.
 func (p *Plan) hold(reason infrav1.HoldReason, format string, args ...any) *infrav1.UpgradeHold {
-	return infrav1.NewHold(reason, "ElementalClusterUpgrade/"+p.Upgrade.Name, fmt.Sprintf(format, args...))
+	return newHold(p.Upgrade, reason, format, args...)
+}
+
+func newHold(upgrade *infrav1.ElementalClusterUpgrade, reason infrav1.HoldReason, format string, args ...any) *infrav1.UpgradeHold {
+	return infrav1.NewHold(reason, "ElementalClusterUpgrade/"+upgrade.Name, fmt.Sprintf(format, args...))
+}
+
+// StoppedByUser is the hold of an ElementalClusterUpgrade that a user has cancelled, deleted or paused; nil if none of these.
+func StoppedByUser(upgrade *infrav1.ElementalClusterUpgrade) *infrav1.UpgradeHold {
+	switch {
+	case upgrade.Spec.Cancel || !upgrade.DeletionTimestamp.IsZero():
+		return newHold(upgrade, infrav1.HoldUpgradeCancelled, "it is cancelled")
+	case upgrade.Spec.Paused:
+		return newHold(upgrade, infrav1.HoldUpgradePaused, "it is paused: set its spec.paused to false")
+	case annotations.HasPaused(upgrade):
+		return newHold(upgrade, infrav1.HoldUpgradePaused, "it has the annotation %s", clusterv1.PausedAnnotation)
+	}
+	return nil
 }
 
 // holdUnless is a hold with a message; nil where there is none.
@@ -120,13 +137,10 @@ func (p *Plan) closedGate(now time.Time) *infrav1.UpgradeHold {
 
 // stopped is why the upgrade of no node starts at all, whatever the time and the stage; nil if that is not so.
 func (p *Plan) stopped() *infrav1.UpgradeHold {
+	if stopped := StoppedByUser(p.Upgrade); stopped != nil {
+		return stopped
+	}
 	switch failed := p.Failed(); {
-	case p.Upgrade.Spec.Cancel || !p.Upgrade.DeletionTimestamp.IsZero():
-		return p.hold(infrav1.HoldUpgradeCancelled, "it is cancelled")
-	case p.Upgrade.Spec.Paused:
-		return p.hold(infrav1.HoldUpgradePaused, "it is paused: set its spec.paused to false")
-	case annotations.HasPaused(p.Upgrade):
-		return p.hold(infrav1.HoldUpgradePaused, "it has the annotation %s", clusterv1.PausedAnnotation)
 	case p.unfinished() != "":
 		return p.hold(infrav1.HoldStageNotReady, "its stage %s is not done", p.unfinished())
 	case len(failed) > 0:
