@@ -63,7 +63,7 @@ const (
 	HoldOutcomePending HoldReason = "OutcomePending"
 	// HoldNotInStage: the node belongs to a later stage of the ElementalClusterUpgrade.
 	HoldNotInStage HoldReason = "NotInStage"
-	// HoldStageFull: as many nodes as the stage of the ElementalClusterUpgrade has are upgraded, or have been.
+	// HoldStageFull: as many nodes as the stage of the ElementalClusterUpgrade allows have started, or have been upgraded.
 	HoldStageFull HoldReason = "StageFull"
 	// HoldSoaking: a stage of the ElementalClusterUpgrade is done, and its soak is not over.
 	HoldSoaking HoldReason = "Soaking"

@@ -229,10 +229,10 @@ var _ = DescribeTable("A condition of a host",
 )
 
 var _ = DescribeTable("A node whose last attempt was withdrawn says how that ended",
-	func(ctx SpecContext, end infrav1.UpgradePhase, change func(*infrav1.ElementalHost), reason, message string) {
+	func(ctx SpecContext, end infrav1.UpgradePhase, reason, message string) {
 		host := makeHost(ctx, func(h *infrav1.ElementalHost) {
 			h.Spec.OSVersionManagement, h.Status.Bootstrapped = image("oci://os:v2"), true
-		}, change)
+		})
 		Eventually(server.Stored(ctx, host)).Should(WithTransform(func(h *infrav1.ElementalHost) bool {
 			return conditions.Has(h, infrav1.OSVersionReadyCondition)
 		}, BeTrue()))
@@ -243,32 +243,11 @@ var _ = DescribeTable("A node whose last attempt was withdrawn says how that end
 				return conditions.GetMessage(h, infrav1.OSVersionReadyCondition)
 			}, HavePrefix(message))))
 	},
-	Entry("if it fell back: no word of a trigger that drains nothing", infrav1.UpgradeRolledBack, func(*infrav1.ElementalHost) {},
+	Entry("if it fell back: no word of a trigger that drains nothing", infrav1.UpgradeRolledBack,
 		infrav1.RolledBackReason, "Attempt a1 was rolled back; the host runs oci://os:v1"),
-	Entry("if it failed", infrav1.UpgradeFailed, func(*infrav1.ElementalHost) {},
+	Entry("if it failed", infrav1.UpgradeFailed,
 		infrav1.OSVersionReconciliationFailedReason, "Attempt a1 failed; the host runs oci://os:v1"),
-	Entry("but not if it was superseded", infrav1.UpgradeSuperseded, func(*infrav1.ElementalHost) {},
-		infrav1.InPlaceUpdateNotPendingReason, "The host runs oci://os:v1; it is upgraded when label"),
-	Entry("but not once the next one is requested", infrav1.UpgradeRolledBack, func(h *infrav1.ElementalHost) {
-		h.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a2"}
-	}, infrav1.InPlaceUpdateNotPendingReason, "The host runs oci://os:v1; it is upgraded when label"),
-	Entry("but not once a user has triggered it again", infrav1.UpgradeRolledBack, byHand,
-		infrav1.WaitingForOSReconcileReason, "The host runs oci://os:v1; waiting for the agent to upgrade it"),
-	Entry("unless a run by hand has ended since", infrav1.UpgradeRolledBack, func(h *infrav1.ElementalHost) {
-		h.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradeFailed
-		h.Annotations = map[string]string{infrav1.LastAttemptAnnotation: manual + "=failed@sha256:2"}
-	}, infrav1.OSVersionReconciliationFailedReason, "Attempt "+manual+" failed; the host runs oci://os:v1"),
 )
-
-var _ = It("A node says nothing of an attempt that has failed before it was triggered", func(ctx SpecContext) {
-	host := makeHost(ctx, func(h *infrav1.ElementalHost) {
-		h.Spec.OSVersionManagement, h.Status.Bootstrapped = image("oci://os:v2"), true
-	})
-	makeAttempt(ctx, host, infrav1.UpgradeFailed)
-	isNotPending := apiserver.HaveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.InPlaceUpdateNotPendingReason)
-	Eventually(server.Stored(ctx, host)).Should(isNotPending)
-	Consistently(server.Stored(ctx, host)).Should(isNotPending)
-})
 
 var _ = Describe("An ElementalHost of a paused Cluster", func() {
 	It("goes on when the Cluster has gone, and is paused by one that comes paused in its place", func(ctx SpecContext) {

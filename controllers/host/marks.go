@@ -64,7 +64,7 @@ func moveLegacyTrigger(host *infrav1.ElementalHost) {
 }
 
 // recordOutcome records the end of a manual run, and replaces the trigger by it. The id of the run keeps a trigger for one OS from being
-// answered with the end of another. The trigger of an ElementalHostUpgrade is taken back by that, which records the end.
+// answered with the end of another. The upgrade controller revokes the trigger of an ElementalHostUpgrade.
 func recordOutcome(host *infrav1.ElementalHost) {
 	if host.Spec.Upgrade != nil || host.Labels[infrav1.InPlaceUpgradeLabel] != infrav1.InPlaceUpgradePending {
 		return

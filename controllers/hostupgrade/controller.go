@@ -4,6 +4,7 @@
 package hostupgrade
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -192,21 +193,15 @@ func (r *Reconciler) advance(ctx context.Context, o *observation) (ctrl.Result, 
 // storeMarks writes what an attempt has to have before it leaves any mark: the finalizer that takes the marks back, and the id that is in them. It reports
 // whether that was missing; storing it wakes the controller again. An attempt that is paused, or deleted, gets none.
 func (r *Reconciler) storeMarks(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade) (stored bool, err error) {
-	before := upgrade.DeepCopy()
-	if !upgrade.DeletionTimestamp.IsZero() || !ensureMarks(upgrade) {
+	if !upgrade.DeletionTimestamp.IsZero() || !ensureMarks(upgrade.DeepCopy()) {
 		return false, nil
 	}
 	cluster, err := existing.Get(ctx, r.Client, &clusterv1.Cluster{}, upgrade.Namespace, upgrade.Spec.ClusterName)
-	if err != nil {
+	if err != nil || annotations.IsPaused(cmp.Or(cluster, &clusterv1.Cluster{}), upgrade) {
 		return false, err
 	}
-	if cluster == nil {
-		cluster = &clusterv1.Cluster{}
-	}
-	if annotations.IsPaused(cluster, before) {
-		before.DeepCopyInto(upgrade)
-		return false, nil
-	}
+	before := upgrade.DeepCopy()
+	ensureMarks(upgrade)
 	if err := mergepatch.Store(ctx, r.Client, before, upgrade); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("marking ElementalHostUpgrade %s: %w", upgrade.Name, err)
 	}
@@ -215,10 +210,9 @@ func (r *Reconciler) storeMarks(ctx context.Context, upgrade *infrav1.ElementalH
 
 // ensureMarks puts on an attempt what it has to have before it leaves any mark, and reports whether it was missing.
 func ensureMarks(upgrade *infrav1.ElementalHostUpgrade) bool {
-	id := attemptOf(upgrade)
 	added := controllerutil.AddFinalizer(upgrade, infrav1.ElementalHostUpgradeFinalizer)
 	return annotations.AddAnnotations(upgrade, map[string]string{
-		infrav1.AttemptAnnotation: id, infrav1.CreatedAnnotation: upgrade.CreatedAt().UTC().Format(time.RFC3339),
+		infrav1.AttemptAnnotation: attemptOf(upgrade), infrav1.CreatedAnnotation: upgrade.CreatedAt().UTC().Format(time.RFC3339),
 	}) || added
 }
 
@@ -280,8 +274,8 @@ func (r *Reconciler) letMove(ctx context.Context, o *observation) error {
 	hasEnded := o.labelled() && isHostEnd(o.hostReport().Phase)
 	return r.patchHost(ctx, o, "letting clusterctl move", func(host *infrav1.ElementalHost) {
 		delete(host.Annotations, infrav1.BlockMoveAnnotation)
-		if hasEnded { // a move loses that, and the trigger would say that the node is out of service
-			untriggered(host)
+		if hasEnded { // a move loses the report, and the attempt would count as triggered until the host reports again
+			removeTrigger(host)
 		}
 	})
 }

@@ -3,11 +3,12 @@
 
 // Package hostupgrade brings one host to one OS version: the controller of ElementalHostUpgrade.
 //
-// A reconcile reads the world once, runs the steps in their order and reports. No position is stored; the reboot is the only
-// branch, and the host's own report decides on which side of it the attempt is. The chapters, in the order of an upgrade:
+// A reconcile reads the world, runs the steps in their order and reports. An attempt that waits at Admit is reconciled from the cache first. No position is
+// stored; the reboot is the only branch, and the host's own report decides on which side of it the attempt is. The chapters, in the order of an upgrade:
 //
 //	controller.go, watches.go  the frame of a reconcile, and what wakes an attempt
 //	observe.go, facts.go       what one reconcile reads, and what follows from it
+//	cacheonly.go               attempts that wait, and for which nothing is read live
 //	arrive.go                  an attempt that was moved from another management cluster
 //	steps.go                   the steps, and how they are run
 //	prepare.go, pause.go       preflight checks, the image on the host, a user's approval

@@ -135,7 +135,7 @@ func (o *observation) leftUnhealthy() bool {
 func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	var (
 		stop         = step{Name: "StopRollout", Run: r.stopRollout}
-		untrigger    = step{Name: "TakeTrigger", Run: r.untrigger}
+		revoke       = step{Name: "RevokeTrigger", Run: r.revokeAtEnd}
 		takeBack     = step{Name: "TakeBack", Run: r.takeBack}
 		cancelMoves  = deferred(step{Name: "CancelEvacuation", Run: r.cancelEvacuation})
 		restoreVMs   = deferred(step{Name: stepRestoreVMs, Run: r.restoreVMsAtEnd})
@@ -156,9 +156,9 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	case infrav1.UpgradeSucceeded:
 		return []step{lift, releaseNode, serves, approval, storage, slot}
 	case infrav1.UpgradeRolledBack:
-		return []step{untrigger, stop, quarantine, keepUnlessOK, serves, restoreVMs, storage, slot, awaitVMs}
+		return []step{stop, quarantine, keepUnlessOK, serves, restoreVMs, storage, slot, awaitVMs}
 	case infrav1.UpgradeFailed:
-		return []step{untrigger, stop, cancelMoves, releaseNode, serves, restoreVMs, storage, slot, awaitVMs}
+		return []step{revoke, stop, cancelMoves, releaseNode, serves, restoreVMs, storage, slot, awaitVMs}
 	case infrav1.UpgradeHostLost:
 		return []step{stop, slotIfAsked, storage}
 	case infrav1.UpgradeSuperseded:
@@ -168,20 +168,20 @@ func (r *Reconciler) ending(outcome infrav1.UpgradePhase) []step {
 	}
 }
 
-// untrigger takes the trigger from a host that has ended the attempt in the boot for which it was triggered. A trigger for a former boot is void, and
-// remains until the attempt is withdrawn.
-func (r *Reconciler) untrigger(ctx context.Context, o *observation) (sequence.Result, error) {
-	if o.host == nil || !isHostEnd(o.hostReport().Phase) || !hoststate.Triggered(o.host) {
+// revokeAtEnd takes the trigger from a host that has ended the attempt in the boot for which it was triggered: no valid trigger remains when the node accepts
+// Pods again. A trigger for a former boot is void. It remains until the attempt is withdrawn.
+func (r *Reconciler) revokeAtEnd(ctx context.Context, o *observation) (sequence.Result, error) {
+	if !o.labelled() || !isHostEnd(o.hostReport().Phase) || !hoststate.Triggered(o.host) {
 		return sequence.Done(), nil
 	}
-	return sequence.Done(), client.IgnoreNotFound(r.takeTrigger(ctx, o))
+	return sequence.Done(), client.IgnoreNotFound(r.revokeTrigger(ctx, o))
 }
 
 // takeBack withdraws the attempt from the host. If the host had been triggered it waits for the
 // host's answer, because it may have begun at the same moment.
 func (r *Reconciler) takeBack(ctx context.Context, o *observation) (sequence.Result, error) {
 	if o.host == nil || isHostEnd(o.hostReport().Phase) {
-		return r.untrigger(ctx, o)
+		return r.revokeAtEnd(ctx, o)
 	}
 	if (o.triggered() || o.labelled()) && !o.recordedTrigger() {
 		// The controller died between the trigger and its report. Without the report the next run would

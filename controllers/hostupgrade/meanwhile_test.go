@@ -110,7 +110,7 @@ var _ = Describe("A new attempt", func() {
 
 	It("says so at once if it is, and stops there", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
-		w.pause(ctx, true)
+		pause(ctx, w, true)
 		w.rest(ctx)
 		upgrade := get(ctx, w, w.upgrade, &infrav1.ElementalHostUpgrade{})
 		Expect(conditions.IsTrue(upgrade, clusterv1.PausedCondition)).To(BeTrue())

@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,17 +50,11 @@ func (w *world) answer(ctx context.Context, status infrav1.ElementalHostStatus) 
 	Expect(live.Status().Update(ctx, host)).To(Succeed())
 }
 
-// pause pauses the Cluster, or lets it go on.
-func (w *world) pause(ctx context.Context, paused bool) {
-	GinkgoHelper()
-	change(ctx, w, clusterName, &clusterv1.Cluster{}, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = &paused })
-}
-
 // depart pauses the Cluster, waits until nothing is in the way of a move, and moves it. What holds the host can be lifted
 // meanwhile.
 func (w *world) depart(ctx context.Context, lift func(context.Context, *world)) (reported infrav1.ElementalHostStatus) {
 	GinkgoHelper()
-	w.pause(ctx, true)
+	pause(ctx, w, true)
 	for range 2 { // the first one says that it is paused
 		_, err := w.reconcile(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -74,7 +67,7 @@ func (w *world) depart(ctx context.Context, lift func(context.Context, *world)) 
 		Expect(w.marks(ctx).BlockMove).To(BeFalse())
 	}
 	reported = w.move(ctx)
-	w.pause(ctx, false)
+	pause(ctx, w, false)
 	return reported
 }
 

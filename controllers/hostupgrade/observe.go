@@ -58,10 +58,11 @@ type observation struct {
 	now     time.Time
 	started time.Time
 	upgrade *infrav1.ElementalHostUpgrade
-	// reader is what the objects of the management cluster are read from: the API server, or the cache in a glance, see stillWaits.
-	reader  client.Reader
-	glances bool
-	// owners is what the owner of the Machine is read from where the decision must not be by the cache: live, and each object once for the decisions of one moment.
+	// reader is what the objects of the management cluster are read from: the API server, or the cache if cacheOnly, see stillWaits.
+	reader    client.Reader
+	cacheOnly bool
+	// owners is what the owner of the Machine is read from where a slot or a trigger depends on it: the API server, at which the decisions of one moment share
+	// a reader, or the cache for what is decided again.
 	owners client.Reader
 	// attempt is the id in every mark of this attempt.
 	attempt string
@@ -126,16 +127,16 @@ func (r *Reconciler) observe(ctx context.Context, upgrade *infrav1.ElementalHost
 	return r.observeFrom(ctx, upgrade, r.APIReader, false)
 }
 
-func (r *Reconciler) observeFrom(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade, reader client.Reader, glances bool) (*observation, error) {
+func (r *Reconciler) observeFrom(ctx context.Context, upgrade *infrav1.ElementalHostUpgrade, reader client.Reader, cacheOnly bool) (*observation, error) {
 	o := &observation{
-		reader:  reader,
-		glances: glances,
-		owners:  r.APIReader,
-		now:     r.Clock.Now(),
-		started: r.Started,
-		upgrade: upgrade,
-		attempt: attemptOf(upgrade),
-		options: upgrade.Spec.Options.WithDefaults(),
+		reader:    reader,
+		cacheOnly: cacheOnly,
+		owners:    r.APIReader,
+		now:       r.Clock.Now(),
+		started:   r.Started,
+		upgrade:   upgrade,
+		attempt:   attemptOf(upgrade),
+		options:   upgrade.Spec.Options.WithDefaults(),
 	}
 	if stored := conditions.Get(upgrade, disrupting); stored != nil {
 		o.disruptingBefore = stored.Status
@@ -174,7 +175,7 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 		return err
 	}
 	if o.rollout == nil && o.upgrade.Spec.Driver == infrav1.DriverDirect && !isEnded(o.upgrade.PhaseNow()) { // the cache may not have it yet
-		if err := o.mayAct(); err != nil {
+		if err := o.requiresLive(); err != nil {
 			return err
 		}
 		if err := r.rolloutOf(ctx, o, r.APIReader); err != nil {
@@ -228,7 +229,7 @@ func (r *Reconciler) observeWanted(ctx context.Context, o *observation) error {
 	if o.wanted != nil && !o.superseded() && !isHeld {
 		return nil
 	}
-	if err := o.mayAct(); err != nil {
+	if err := o.requiresLive(); err != nil {
 		return err
 	}
 	r.readWantedFrom(ctx, o, r.APIReader)
@@ -322,7 +323,7 @@ func (r *Reconciler) observeAttempts(ctx context.Context, o *observation) error 
 	if o.upgrade.Status.StartedAt != nil && o.asked() {
 		return nil
 	}
-	if err := o.mayAct(); err != nil {
+	if err := o.requiresLive(); err != nil {
 		return err
 	}
 	onHost := &infrav1.ElementalHostUpgradeList{}

@@ -43,7 +43,7 @@ func (r *Reconciler) settlePause(ctx context.Context, o *observation) error {
 	if o.upgrade.Spec.Approved && isResumed || !o.upgrade.Spec.Approved && decision == pausing.Leave {
 		return nil
 	}
-	if err := o.mayAct(); err != nil {
+	if err := o.requiresLive(); err != nil {
 		return err
 	}
 	if o.upgrade.Spec.Approved {

@@ -56,7 +56,7 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 		return sequence.Result{}, err
 	}
 	if len(o.atAdmit) == 0 { // it may take a slot
-		if err := o.mayAct(); err != nil {
+		if err := o.requiresLive(); err != nil {
 			return sequence.Result{}, err
 		}
 	}
@@ -210,7 +210,7 @@ func (o *observation) hostSilent(more string) *hold {
 
 // missingRoot says why no identity could be verified that the image may be signed by; nothing where that is for the host to see.
 func (r *Reconciler) missingRoot(ctx context.Context, o *observation) (string, error) {
-	if o.glances { // the host was asked
+	if o.cacheOnly { // the host was asked
 		return "", nil
 	}
 	roots := &imagerules.Roots{Live: r.APIReader, Clock: r.Clock}
@@ -326,7 +326,7 @@ func (r *Reconciler) pinRollout(ctx context.Context, o *observation, digest stri
 	if known := o.pinned(); known == digest || known != "" && o.clusterDigest == "" {
 		return nil
 	}
-	if err := o.mayAct(); err != nil {
+	if err := o.requiresLive(); err != nil {
 		return err
 	}
 	before := o.rollout.DeepCopy()

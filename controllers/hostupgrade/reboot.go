@@ -84,7 +84,7 @@ func (r *Reconciler) assess(ctx context.Context, o *observation) (sequence.Resul
 	if waitFor := assessHost(o); waitFor != "" {
 		return sequence.Wait(pollHost, "%s%s", waitFor, late), nil
 	}
-	if result, err := r.untrigger(ctx, o); err != nil {
+	if result, err := r.revokeAtEnd(ctx, o); err != nil {
 		return result, err
 	}
 	if waitFor := assessNode(o); waitFor != "" {

@@ -212,9 +212,9 @@ func awaitsOthers(attempt *infrav1.ElementalHostUpgrade) bool {
 // mostWoken is how many attempts of a group a slot that is free wakes: one that takes it, and one for when that cannot.
 const mostWoken = 2
 
-// mayWake is how many attempts that are held for a reason are woken. Of those that wait for nodes before theirs the first has none before it, or waits for
+// wakeLimit is how many attempts that are held for a reason are woken. Of those that wait for nodes before theirs the first has none before it, or waits for
 // one that does not make way.
-func mayWake(reason infrav1.HoldReason) int {
+func wakeLimit(reason infrav1.HoldReason) int {
 	if reason == infrav1.HoldNotInTurn {
 		return 1
 	}
@@ -257,7 +257,7 @@ func (r *Reconciler) next(ctx context.Context, namespace, cluster string) []ctrl
 			of.rollout = attempt.Spec.RolloutName
 		}
 		woken[of]++
-		return of.reason == "" || woken[of] > mayWake(of.reason)
+		return of.reason == "" || woken[of] > wakeLimit(of.reason)
 	}))
 }
 
@@ -333,8 +333,8 @@ func madeWay() predicate.Funcs {
 
 // leavesRoom reports whether an update of an attempt may let others go. One that took a slot wakes the next as well: more than one may be free.
 func leavesRoom(before, after *infrav1.ElementalHostUpgrade) bool {
-	was := attempts.AwaitedTurn(before)
-	isHeldOtherwise := was != "" && attempts.AwaitedTurn(after) != was
+	was := awaited(before)
+	isHeldOtherwise := was != "" && awaited(after) != was
 	hasEnded := !isEnded(before.Status.Phase) && isEnded(after.Status.Phase) && attempts.HasEntered(after, stepCordon)
 	hasRebooted := !attempts.HasEntered(before, stepReboot) && attempts.HasEntered(after, stepReboot)
 	return isHeldOtherwise || hasEnded || hasRebooted || isNoMore(hasNotArrived, before, after) ||

@@ -122,7 +122,7 @@ var unannounced = []string{stepPreflight, stepPrefetch, stepAdmit, stepReboot, s
 
 // announce the step that an attempt stops at, if it is another one than before. A check that blocks is an Event, too.
 func (r *Reconciler) announce(ctx context.Context, o *observation, report sequence.Report, message string) {
-	if o.glances || report.Completed() || o.upgrade.Status.Step == report.Step {
+	if o.cacheOnly || report.Completed() || o.upgrade.Status.Step == report.Step {
 		return
 	}
 	ctrl.LoggerFrom(ctx).Info("Entering step", "step", report.Position())

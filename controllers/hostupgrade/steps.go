@@ -163,7 +163,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, o *observation) (ctrl.
 		return ctrl.Result{RequeueAfter: pollHost}, nil
 	}
 	if outcome, message := o.interrupted(); outcome != "" {
-		if err := o.mayAct(); err != nil {
+		if err := o.requiresLive(); err != nil {
 			return ctrl.Result{}, err
 		}
 		return r.end(ctx, o, outcome, message)

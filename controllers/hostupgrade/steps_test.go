@@ -24,6 +24,9 @@ var _ = Describe("An upgrade", func() {
 	It("goes through its steps in their order, and leaves nothing behind", func(ctx SpecContext) {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		addPod(ctx, w, "web")
+		change(ctx, w, w.host, &infrav1.ElementalHost{}, func(host *infrav1.ElementalHost) {
+			host.Annotations = map[string]string{infrav1.LastAttemptAnnotation: "manual-1=done@" + oldDigest}
+		})
 		w.rest(ctx)
 		Expect(w.status(ctx).Position()).To(Equal("Preflight (1/14)"))
 		Expect(w.marks(ctx)).To(Equal(marks{Phase: infrav1.UpgradeProgressing, Asked: true, OS: oldDigest}))
@@ -33,6 +36,7 @@ var _ = Describe("An upgrade", func() {
 		Expect(w.status(ctx).Position()).To(Equal("Prefetch (2/14)"))
 
 		w.agent.tick(ctx) // fetches
+		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Annotations).To(HaveKey(infrav1.LastAttemptAnnotation), "it runs that still")
 		w.agent.tick(ctx) // has fetched
 		w.rest(ctx)
 		Expect(w.status(ctx).Position()).To(Equal("Reboot (10/14)"))
@@ -42,6 +46,7 @@ var _ = Describe("An upgrade", func() {
 			SkipRemediation: true, SkippedBy: "ours", Slots: 1, Label: infrav1.InPlaceUpgradePending, BlockMove: true,
 		}
 		Expect(w.marks(ctx)).To(Equal(triggered))
+		Expect(get(ctx, w, w.host, &infrav1.ElementalHost{}).Annotations).NotTo(HaveKey(infrav1.LastAttemptAnnotation))
 
 		for _, message := range []string{"writing", "rebooting"} {
 			w.agent.tick(ctx)
@@ -177,13 +182,11 @@ var _ = Describe("An upgrade", func() {
 			host.Labels = map[string]string{
 				infrav1.InPlaceUpgradeLabel: infrav1.InPlaceUpgradePending, infrav1.InPlaceUpdateLabel: infrav1.InPlaceUpgradePending,
 			}
-			host.Annotations = map[string]string{infrav1.LastAttemptAnnotation: "manual-1=done@" + oldDigest}
 		})
 		w.rest(ctx)
 		host := get(ctx, w, w.host, &infrav1.ElementalHost{})
 		Expect(host.Spec.Upgrade).NotTo(BeNil())
 		Expect(host.Labels).To(BeEmpty())
-		Expect(host.Annotations).NotTo(HaveKey(infrav1.LastAttemptAnnotation), "what was done by hand is not what the host runs next")
 	})
 
 	It("does nothing while its Cluster is paused", func(ctx SpecContext) {

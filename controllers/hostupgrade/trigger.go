@@ -105,7 +105,7 @@ func (r *Reconciler) optedOut(ctx context.Context, o *observation) (*hold, error
 
 // notDesired reads once more what the owner of the Machine wants. The next reconcile ends an attempt that is not wanted any more.
 func (r *Reconciler) notDesired(ctx context.Context, o *observation) (*hold, error) {
-	if err := o.mayAct(); err != nil {
+	if err := o.requiresLive(); err != nil {
 		return nil, err
 	}
 	why := r.unwantedNow(ctx, o)
@@ -172,7 +172,7 @@ func (r *Reconciler) dropVoidTrigger(ctx context.Context, o *observation) error 
 	default:
 		return nil
 	}
-	if err := r.takeTrigger(ctx, o); err != nil {
+	if err := r.revokeTrigger(ctx, o); err != nil {
 		return err
 	}
 	forgetReboot(&o.upgrade.Status)
@@ -181,13 +181,13 @@ func (r *Reconciler) dropVoidTrigger(ctx context.Context, o *observation) error 
 	return nil
 }
 
-// takeTrigger takes the trigger of the attempt from its host, which keeps the attempt.
-func (r *Reconciler) takeTrigger(ctx context.Context, o *observation) error {
-	return r.patchHost(ctx, o, "taking the trigger from", untriggered)
+// revokeTrigger takes the trigger of the attempt from its host, which keeps the attempt.
+func (r *Reconciler) revokeTrigger(ctx context.Context, o *observation) error {
+	return r.patchHost(ctx, o, "taking the trigger from", removeTrigger)
 }
 
-// untriggered removes the trigger of the attempt that a host is asked for.
-func untriggered(host *infrav1.ElementalHost) {
+// removeTrigger removes the trigger of the attempt that a host is asked for.
+func removeTrigger(host *infrav1.ElementalHost) {
 	host.Spec.Upgrade.TriggeredFor = nil
 	delete(host.Labels, infrav1.InPlaceUpgradeLabel)
 }
@@ -201,6 +201,7 @@ func (r *Reconciler) ask(ctx context.Context, o *observation) error {
 			host.Labels = map[string]string{}
 		}
 		host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
+		delete(host.Annotations, infrav1.LastAttemptAnnotation) // the host runs what was installed by hand no more
 		setBlockMove(host)
 	})
 }
@@ -215,7 +216,6 @@ func (r *Reconciler) offer(ctx context.Context, o *observation) error {
 			// set before would set the host off before its node is drained.
 			delete(host.Labels, infrav1.InPlaceUpgradeLabel)
 			delete(host.Labels, infrav1.InPlaceUpdateLabel)
-			delete(host.Annotations, infrav1.LastAttemptAnnotation) // which is about another OS from now on
 		}
 	})
 }
@@ -272,7 +272,7 @@ func (r *Reconciler) patchHost(ctx context.Context, o *observation, doing string
 	if equality.Semantic.DeepEqual(before, o.host) {
 		return nil
 	}
-	if err := o.mayAct(); err != nil {
+	if err := o.requiresLive(); err != nil {
 		return err
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})

@@ -64,16 +64,11 @@ func (r *Reconciler) readRollout(ctx context.Context, a *admission) error {
 // the cache decides.
 func (r *Reconciler) notInTurn(ctx context.Context, o *observation) (*hold, error) {
 	o.turnAfter = pollTurn
-	return r.after(ctx, o, func(other *infrav1.ElementalHostUpgrade) bool {
-		if attempts.Precedes(other) {
-			return true
-		}
-		isBlocked := isBlockedForNow(other, o.now)
-		if isBlocked { // its end is no event
-			o.turnAfter = passingTime
-		}
-		return isBlocked
-	})
+	if held, err := r.after(ctx, o, attempts.Precedes); err != nil || held != nil {
+		return held, err
+	}
+	o.turnAfter = passingTime // which is no event
+	return r.after(ctx, o, func(other *infrav1.ElementalHostUpgrade) bool { return isBlockedForNow(other, o.now) })
 }
 
 // passingTime is how long what a check finds may take to pass by itself, as a Node that is not Ready for a moment.

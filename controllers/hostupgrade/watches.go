@@ -338,14 +338,14 @@ func orderChanged() predicate.Funcs {
 		UpdateFunc: predicates.Changed(func(upgrade *infrav1.ElementalClusterUpgrade) any {
 			return []any{
 				upgrade.Generation, upgrade.DeletionTimestamp.IsZero(), annotations.HasPaused(upgrade), upgrade.PhaseNow(), upgrade.Status.Stage,
-				completed(upgrade), upgrade.Status.NextWindow == nil,
+				completedStages(upgrade), upgrade.Status.NextWindow == nil,
 			}
 		}).UpdateFunc,
 	}
 }
 
-// completed is how many stages are done: the soak of one starts then.
-func completed(upgrade *infrav1.ElementalClusterUpgrade) (count int) {
+// completedStages is how many stages are done: the soak of one starts then.
+func completedStages(upgrade *infrav1.ElementalClusterUpgrade) (count int) {
 	for _, stage := range upgrade.Status.Stages {
 		if stage.CompletionTime != nil {
 			count++

@@ -79,8 +79,8 @@ type Machine struct {
 
 	// attempts on it, ended ones too, as the pass has found them.
 	attempts []infrav1.ElementalHostUpgrade
-	// stored is the ElementalMachine without what the pass has noted on it and not written yet; nil if there is nothing to write.
-	stored *infrav1.ElementalMachine
+	// asRead is the ElementalMachine as it was read; nil if nothing that the pass has changed on it is unsaved.
+	asRead *infrav1.ElementalMachine
 }
 
 func (m *Machine) isControlPlane() bool { return util.IsControlPlaneMachine(m.Machine) }

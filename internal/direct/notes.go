@@ -33,7 +33,7 @@ func (p *pass) record(ctx context.Context) error {
 			}
 		}
 		note(&p.machines[i], template, hash, rollout)
-		if err := p.save(ctx, &p.machines[i], recordsRollout); err != nil {
+		if err := p.save(ctx, &p.machines[i]); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func (p *pass) isNoted(machine *infrav1.ElementalMachine) bool {
 func (p *pass) recordDone(ctx context.Context, machines []*Machine) error {
 	for _, machine := range machines {
 		note(machine, p.of.Template.Name, p.hash, "")
-		if err := p.save(ctx, machine, recordsRollout); err != nil {
+		if err := p.save(ctx, machine); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (p *pass) assign(ctx context.Context) (*inplace.Problem, error) {
 func (p *pass) saveAll(ctx context.Context) error {
 	errs := []error{}
 	for i := range p.machines {
-		errs = append(errs, p.save(ctx, &p.machines[i], recordsRollout))
+		errs = append(errs, p.save(ctx, &p.machines[i]))
 	}
 	return errors.Join(errs...)
 }
@@ -112,32 +112,30 @@ func (p *pass) begin(ctx context.Context) (*inplace.Problem, error) {
 	return nil, err
 }
 
-const recordsRollout = "recording the rollout on"
-
 // note on a machine what it is brought to, and by which rollout. One that is paused is not changed.
 func note(machine *Machine, template, hash, rollout string) {
 	before := machine.Elemental.DeepCopy()
 	if !annotations.HasPaused(before) && owner.Note(machine.Elemental, template, hash, rollout) {
-		machine.keep(before)
+		machine.rememberRead(before)
 	}
 }
 
-// keep what is stored, before the first change of a pass.
-func (m *Machine) keep(before *infrav1.ElementalMachine) {
-	if m.stored == nil {
-		m.stored = before
+// rememberRead keeps the ElementalMachine as it was read, before the first change of a pass.
+func (m *Machine) rememberRead(before *infrav1.ElementalMachine) {
+	if m.asRead == nil {
+		m.asRead = before
 	}
 }
 
 // save writes what has changed, with the resourceVersion that was read: another replica, or Cluster API, may write at the same moment.
-func (d *Driver) save(ctx context.Context, machine *Machine, doing string) error {
-	if machine.stored == nil {
+func (d *Driver) save(ctx context.Context, machine *Machine) error {
+	if machine.asRead == nil {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(machine.stored, client.MergeFromWithOptimisticLock{})
+	patch := client.MergeFromWithOptions(machine.asRead, client.MergeFromWithOptimisticLock{})
 	if err := d.Client.Patch(ctx, machine.Elemental, patch); err != nil {
-		return fmt.Errorf("%s ElementalMachine %s: %w", doing, machine.Elemental.Name, err)
+		return fmt.Errorf("writing ElementalMachine %s: %w", machine.Elemental.Name, err)
 	}
-	machine.stored = nil
+	machine.asRead = nil
 	return nil
 }

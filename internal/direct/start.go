@@ -119,11 +119,11 @@ func inTheWay(machine *clusterv1.Machine, elemental *infrav1.ElementalMachine) s
 // specify the OS in an ElementalMachine. Nothing but the OS is changed.
 func (p *pass) specify(ctx context.Context, machine *Machine) error {
 	if osversion.Same(machine.Elemental.Spec.OSVersionManagement, p.of.OS) {
-		return p.save(ctx, machine, recordsRollout)
+		return p.save(ctx, machine)
 	}
-	machine.keep(machine.Elemental.DeepCopy())
+	machine.rememberRead(machine.Elemental.DeepCopy())
 	machine.Elemental.Spec.OSVersionManagement = p.of.OS.DeepCopy()
-	return p.save(ctx, machine, "giving the OS to")
+	return p.save(ctx, machine)
 }
 
 // makeRoom deletes a former attempt of the name, which was superseded or was for a former machine. The next pass makes a new one.

@@ -10,11 +10,12 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 // Triggered returns the intervals in which each ElementalHost was upgrading: from the label that triggers the
-// upgrade to its outcome.
+// upgrade until the host reports how that ended. The label may remain until the attempt is withdrawn.
 func Triggered(events []auditv1.Event) map[string][]Interval {
 	return intervals(events, func(event auditv1.Event) *sight {
 		host := writtenHost(event)
@@ -22,7 +23,8 @@ func Triggered(events []auditv1.Event) map[string][]Interval {
 			return nil
 		}
 		return &sight{name: host.Name, version: host.ResourceVersion, holds: func() bool {
-			return host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending
+			report := hoststate.CurrentStatus(host)
+			return host.Labels[infrav1.InPlaceUpgradeLabel] == infrav1.InPlaceUpgradePending && (report == nil || !hoststate.Ended(report.Phase))
 		}}
 	})
 }

@@ -14,26 +14,26 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/moved"
 )
 
-// In a large rollout most attempts wait at Admit for others, whose events wake them. Such an attempt is looked at in the manager's cache first. If that would
-// neither write anything nor change what is reported, nothing is read live. Everything else is decided again by a reconcile that reads live: a glance starts
-// and ends nothing.
+// In a large rollout most attempts wait at Admit for others, whose events wake them. Such an attempt is reconciled from the cache first. That pass writes
+// nothing. A reconcile that reads live follows, if the pass would write or read live, or would change what is reported.
 
-// errActs is the error of a glance that comes to something which needs a live read or a write.
-var errActs = errors.New("needs a live read")
+// errRequiresLive ends a pass from the cache where a live read or a write is due.
+var errRequiresLive = errors.New("requires a live read")
 
-// mayAct returns an error in a glance.
-func (o *observation) mayAct() error {
-	if o.glances {
-		return errActs
+// requiresLive returns an error in a pass from the cache.
+func (o *observation) requiresLive() error {
+	if o.cacheOnly {
+		return errRequiresLive
 	}
 	return nil
 }
 
 // stillWaits reports whether an attempt waits for others as it did, as far as the cache knows, and after how long to look again.
 func (r *Reconciler) stillWaits(ctx context.Context, cached *infrav1.ElementalHostUpgrade) (result ctrl.Result, waits bool) {
-	if !isQueued(cached) || !cached.DeletionTimestamp.IsZero() || conditions.IsTrue(cached, clusterv1.PausedCondition) {
+	if !isQueued(cached) || moved.Away(cached) || !cached.DeletionTimestamp.IsZero() || conditions.IsTrue(cached, clusterv1.PausedCondition) {
 		return ctrl.Result{}, false
 	}
 	upgrade := cached.DeepCopy()
