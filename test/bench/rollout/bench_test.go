@@ -133,5 +133,11 @@ func (b *bench) missing(ctx context.Context, pool string, os image.Image) (strin
 			return fmt.Sprintf("Machine %s is %s, and its host runs %s", machine.Name, machine.Status.Phase, host.Status.OS.ImageURI), nil
 		}
 	}
-	return "", nil
+	all, err := b.cluster.Attempts(ctx)
+	for i := range all {
+		if all[i].Spec.ImageURI == os.URI() && !all[i].PhaseNow().IsEnd() {
+			return fmt.Sprintf("ElementalHostUpgrade %s: %s", all[i].Name, all[i].Status.Message), err
+		}
+	}
+	return "", err
 }
