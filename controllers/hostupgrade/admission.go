@@ -274,7 +274,6 @@ func (r *Reconciler) admit(ctx context.Context, o *observation) (sequence.Result
 // takeSlot reads what the holds are decided on past all caches, and writes the slot where there are none. The checks look at the whole workload cluster,
 // which is expensive: they come late, and the owner, of which the cache is asked before, is read live after them.
 func (r *Reconciler) takeSlot(ctx context.Context, a *admission) (sequence.Result, error) {
-	a.owners = existing.Once(r.APIReader)
 	if owner.IsOfMachineSet(a.machine) { // the kind of another owner is in no cache
 		a.owners = r.Client
 	}
