@@ -41,7 +41,7 @@ func (r *Reconciler) stillWaits(ctx context.Context, cached *infrav1.ElementalHo
 		return ctrl.Result{}, false
 	}
 	o, err := r.observeFrom(ctx, upgrade, r.Client, true)
-	if err != nil || o.cluster == nil || annotations.IsPaused(o.cluster, upgrade) || !o.isBeforeCordon() {
+	if err != nil || o.cluster == nil || annotations.IsPaused(o.cluster, upgrade) || !r.isBeforeCordon(o) {
 		return ctrl.Result{}, false
 	}
 	result, err = r.advance(ctx, o)
@@ -49,7 +49,7 @@ func (r *Reconciler) stillWaits(ctx context.Context, cached *infrav1.ElementalHo
 	return result, err == nil && equality.Semantic.DeepEqual(cached, upgrade)
 }
 
-// isBeforeCordon reports whether none of the steps after Admit is run for the attempt.
-func (o *observation) isBeforeCordon() bool {
-	return !o.triggered() && !o.admitted() && !o.wentUnheard() && !o.hasNothingToDo()
+// isBeforeCordon reports whether the steps start with the first, and end at Admit at the latest.
+func (r *Reconciler) isBeforeCordon(o *observation) bool {
+	return !o.admitted() && firstStep(r.steps(o.upgrade.Spec.Driver), o) == 0
 }
