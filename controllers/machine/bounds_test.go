@@ -18,7 +18,7 @@ import (
 )
 
 var _ = Describe("An idle machine", func() {
-	It("is looked at for the same price however many nodes its cluster and its namespace have, and whatever has ended on them", func(ctx SpecContext) {
+	It("lists nothing, however many nodes its cluster and its namespace have, and whatever has ended on them", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		set := w.rolling(ctx)
 		idle, _ := w.running(ctx, "m1", inPool)
@@ -38,7 +38,8 @@ var _ = Describe("An idle machine", func() {
 			}).Should(BeEquivalentTo(1))
 			return objects
 		}
-		alone := listed()
+		// An event of another object may list in between: what a reconcile itself lists is there each time.
+		Eventually(listed).Should(BeZero())
 		for _, cluster := range []string{idle.Labels[clusterv1.ClusterNameLabel], "other"} {
 			Expect(clusterviewtest.AddNodes(ctx, server.Client, w.ns, cluster, 40)).To(Succeed())
 		}
@@ -47,6 +48,6 @@ var _ = Describe("An idle machine", func() {
 			err := cached.List(ctx, seen, client.InNamespace(w.ns))
 			return len(seen.Items), err
 		}).Should(Equal(80))
-		Expect(listed()).To(Equal(alone))
+		Eventually(listed).Should(BeZero())
 	})
 })
