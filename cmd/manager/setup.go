@@ -178,7 +178,7 @@ func addControllers(
 		}
 	}
 	templates := &machinetemplate.Reconciler{
-		Client: kube, Live: mgr.GetAPIReader(), Owners: owners, Drains: drains,
+		Client: kube, Live: mgr.GetAPIReader(), Owners: owners,
 		Recorder: mgr.GetEventRecorder("elementalmachinetemplate"), WatchFilter: o.watchFilter,
 	}
 	return templates.SetupWithManager(mgr, o.limits())

@@ -39,9 +39,9 @@ func (r *Reconciler) prefetch(ctx context.Context, o *observation) (sequence.Res
 	return sequence.Done(), nil
 }
 
-// fetchesAhead reports whether hosts fetch the image before the upgrade of their node may start. Where Rancher picks the nodes, they do when it does.
+// fetchesAhead reports whether hosts fetch the image before the upgrade of their node may start.
 func (o *observation) fetchesAhead() bool {
-	return o.elemental.Spec.NodeUpgradeOption.WithDefaults().Prefetch != infrav1.PrefetchNone && !o.plan.RancherDrains
+	return o.elemental.Spec.NodeUpgradeOption.WithDefaults().Prefetch != infrav1.PrefetchNone
 }
 
 // changeTemplates of all stages, in their order, but for those of a topology.

@@ -49,6 +49,7 @@ type admission struct {
 var admissionHolds = []func(*admission) []*hold{
 	one((*admission).quarantined),
 	one((*admission).stopped),
+	one((*admission).notDrained),
 	one(func(a *admission) *hold { return a.optOut }),
 	one(func(a *admission) *hold { return a.paused }),
 	one(func(a *admission) *hold { return a.rollsOut }),
@@ -82,7 +83,7 @@ func (a *admission) holds() []*hold {
 	return found
 }
 
-// lookAgain is after how long to look again at holds. Slots, images and the cluster's upgrade are watched: what is polled makes up for an event that was missed.
+// lookAgain is after how long to look again at holds. Slots, images, drains of Rancher and the cluster's upgrade are watched: what is polled makes up for an event that was missed.
 func (a *admission) lookAgain(holds []*hold) time.Duration {
 	if attempts.IsOrder(holds[0].Reason) {
 		return pollTurn
@@ -92,7 +93,7 @@ func (a *admission) lookAgain(holds []*hold) time.Duration {
 		return a.pollBlocked(holds)
 	case infrav1.HoldDesiredOSUnknown, infrav1.HoldOwnerUnreadable, infrav1.HoldNoLongerDesired, infrav1.HoldClusterUnreachable, infrav1.HoldOwnerRollingOut:
 		return pollCluster // owners of any kind, and how far they are, are not watched
-	case infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy:
+	case infrav1.HoldNoSlot, infrav1.HoldControlPlaneBusy, infrav1.HoldEvacuationBusy, infrav1.HoldRancherNotDraining:
 		return pollTurn
 	case infrav1.HoldRolloutStopped:
 		if a.stopped() != nil {
@@ -277,7 +278,7 @@ func (r *Reconciler) takeSlot(ctx context.Context, a *admission) (sequence.Resul
 	if owner.IsOfMachineSet(a.machine) { // the kind of another owner is in no cache
 		a.owners = r.Client
 	}
-	for _, read := range []func(context.Context, *admission) error{r.readOwner, r.readSlots, r.readRollout, r.readOrder, r.readChecks, r.readGates, r.readYield, r.readOwnerNow, r.readWanted} {
+	for _, read := range []func(context.Context, *admission) error{r.readDrain, r.readOwner, r.readSlots, r.readRollout, r.readOrder, r.readChecks, r.readGates, r.readYield, r.readOwnerNow, r.readWanted} {
 		if err := read(ctx, a); err != nil {
 			return sequence.Result{}, err
 		}

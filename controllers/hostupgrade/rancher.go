@@ -6,6 +6,7 @@ package hostupgrade
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,26 +31,49 @@ func (r *Reconciler) observeDrain(ctx context.Context, o *observation) error {
 	return err
 }
 
-// drainEnded says that Rancher does not drain the Node any more, for which the attempt was begun; empty while it does. With the next drain
-// another one begins.
+// notDrained is the hold of an attempt whose host may not be upgraded in a drain of Rancher. Its host fetches the image meanwhile.
+func (a *admission) notDrained() *hold {
+	if a.drain == nil || a.drain.MayUpgrade() {
+		return nil
+	}
+	message := a.withoutDrain("waits for its next drain")
+	if message == "" || !a.drain.IsAsked() {
+		message = fmt.Sprintf("waiting for Rancher to drain Node %s, as it does for another version of Kubernetes. For the OS alone raise spec.rkeConfig.provisionGeneration "+
+			"of clusters.provisioning.cattle.io %s", a.nodeName(), a.upgrade.Spec.ClusterName)
+	}
+	return infrav1.NewHold(infrav1.HoldRancherNotDraining, "Node/"+a.nodeName(), message)
+}
+
+// readDrain reads the drain past the cache, which may have a former one.
+func (r *Reconciler) readDrain(ctx context.Context, a *admission) error {
+	if a.drain == nil {
+		return nil
+	}
+	now, err := rancher.Now(ctx, r.APIReader, *a.drain)
+	a.drain = &now
+	return err
+}
+
+// drainEnded says that Rancher does not drain the Node any more which an attempt has taken out of service; empty while it does. With the next drain
+// another one continues.
 func (o *observation) drainEnded() string {
-	switch before, after := o.hooks(); {
-	case o.drain == nil, attempts.HasEntered(o.upgrade, stepHandBack):
+	if o.drain == nil || !o.admitted() && !attempts.HasEntered(o.upgrade, stepCordon) || attempts.HasEntered(o.upgrade, stepHandBack) {
+		return ""
+	}
+	return o.withoutDrain("starts again with its next drain")
+}
+
+// withoutDrain says why the host is not upgraded in a drain, and what the upgrade does then; empty if it is, or may be.
+func (o *observation) withoutDrain(then string) string {
+	switch before, after := o.drain.Hooks(); {
 	case o.drain.IsAsked() && (!before || !after):
 		return "Rancher does not ask both hooks in its drain of Node " + o.nodeName() + ": list them in its drain options (docs/rancher.md)"
 	case !o.drain.IsAsked():
-		return "Rancher does not drain Node " + o.nodeName() + " any more: the upgrade begins again with its next drain"
+		return "Rancher does not drain Node " + o.nodeName() + " any more: the upgrade " + then
 	case o.drain.IsGivenUp():
-		return "what Rancher drains Node " + o.nodeName() + " for was reverted: the upgrade begins again with its next drain"
+		return "what Rancher drains Node " + o.nodeName() + " for was reverted: the upgrade " + then
 	}
 	return ""
-}
-
-func (o *observation) hooks() (before, after bool) {
-	if o.drain == nil {
-		return false, false
-	}
-	return o.drain.Hooks()
 }
 
 // notDraining reads live whether the host may be triggered in this drain. An answer of a former drain has the same value as one

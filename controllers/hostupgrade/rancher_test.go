@@ -111,10 +111,43 @@ var _ = Describe("An upgrade while Rancher drains the Node", func() {
 		Expect(w.node(ctx).Annotations).NotTo(HaveKey(infrav1.MarkedByAnnotation))
 	},
 		Entry("not asked for any more", func(all map[string]string) { clear(all) },
-			"Rancher does not drain Node HOST any more: the upgrade begins again with its next drain"),
+			"Rancher does not drain Node HOST any more: the upgrade starts again with its next drain"),
 		Entry("reverted", func(all map[string]string) { all[rancher.UncordonAnnotation] = all[rancher.DrainOptionsAnnotation] },
-			"what Rancher drains Node HOST for was reverted: the upgrade begins again with its next drain"),
+			"what Rancher drains Node HOST for was reverted: the upgrade starts again with its next drain"),
 	)
+
+	It("waits at Admit until its Node is drained, and again after a drain that was reverted, while its host has the image", func(ctx SpecContext) {
+		w := newRancherWorld(ctx, evicting)
+		held := func() {
+			GinkgoHelper()
+			w.drive(ctx, w.isAt(ctx, "Admit"))
+			w.rest(ctx)
+			Expect(w.status(ctx).Holds).To(ConsistOf(HaveField("Reason", infrav1.HoldRancherNotDraining)))
+			Expect(get(ctx, w.world, w.host, &infrav1.ElementalHost{}).Status.Upgrade).To(HaveField("Phase", infrav1.HostUpgradeFetched))
+			Expect(w.marks(ctx)).To(And(HaveField("Slots", 0), HaveField("BlockMove", false)))
+		}
+		w.ends(ctx)
+		held()
+		w.asks(ctx, rancher.DrainOptionsAnnotation, rancher.PreDrainAnnotation, rancher.UncordonAnnotation)
+		held()
+		w.ends(ctx)
+		held()
+		w.asks(ctx, rancher.DrainOptionsAnnotation, rancher.PreDrainAnnotation)
+		w.cordons(ctx, rancher.FieldManager, "true")
+		w.drive(ctx, w.isAt(ctx, "HandOver"))
+		Expect(w.marks(ctx)).To(HaveField("Slots", 1))
+	})
+
+	It("takes no slot for a drain that has ended and that the cache still has", func(ctx SpecContext) {
+		w := newRancherWorld(ctx, evicting)
+		stale := get(ctx, w.world, "plan", &corev1.Secret{})
+		w.ends(ctx)
+		w.reconciler.Drains = cachedPlan{of: stale}
+		w.drive(ctx, w.isAt(ctx, "Admit"))
+		w.rest(ctx)
+		Expect(w.status(ctx).Holds).To(ConsistOf(HaveField("Reason", infrav1.HoldRancherNotDraining)))
+		Expect(w.marks(ctx)).To(HaveField("Slots", 0))
+	})
 
 	It("goes on once the host is triggered, whether or not Rancher still drains", func(ctx SpecContext) {
 		w := newRancherWorld(ctx, evicting)

@@ -49,7 +49,11 @@ var (
 
 func handedBack(o *observation) { enter(&o.upgrade.Status, stepHandBack, o.now) }
 
-var _ = DescribeTable("An attempt that was begun for a drain of Rancher is interrupted", func(expected infrav1.UpgradePhase, changes ...func(*observation)) {
+func outOfService(o *observation) { enter(&o.upgrade.Status, stepCordon, o.now) }
+
+func hasSlot(o *observation) { o.elementalCluster.Status.UpgradeSlots = []infrav1.UpgradeSlot{o.slot()} }
+
+var _ = DescribeTable("An attempt in a drain of Rancher is interrupted", func(expected infrav1.UpgradePhase, changes ...func(*observation)) {
 	phase, message := typical(changes...).interrupted()
 	Expect(phase).To(Equal(expected))
 	if expected == "" {
@@ -59,15 +63,35 @@ var _ = DescribeTable("An attempt that was begun for a drain of Rancher is inter
 	}
 },
 	Entry("not while that is asked for", infrav1.UpgradePhase(""), drained(asked)),
-	Entry("when it is not any more", infrav1.UpgradeSuperseded, drained(notAsked)),
-	Entry("when only one hook is asked", infrav1.UpgradeSuperseded, drained(oneHook)),
+	Entry("not before its node is out of service, whatever Rancher asks", infrav1.UpgradePhase(""), drained(notAsked)),
+	Entry("not before its node is out of service, when the drain is reverted", infrav1.UpgradePhase(""), drained(withdrawn)),
+	Entry("when it is not asked for any more", infrav1.UpgradeSuperseded, drained(notAsked), outOfService),
+	Entry("when it is not asked for any more, in the moment in which the attempt has taken its slot", infrav1.UpgradeSuperseded, drained(notAsked), hasSlot),
+	Entry("when only one hook is asked", infrav1.UpgradeSuperseded, drained(oneHook), outOfService),
 	Entry("not once it has been handed back", infrav1.UpgradePhase(""), drained(notAsked), handedBack),
-	Entry("when it is reverted", infrav1.UpgradeSuperseded, drained(withdrawn)),
-	Entry("not once the host was triggered", infrav1.UpgradePhase(""), drained(notAsked), labelled),
-	Entry("not once the host has begun", infrav1.UpgradePhase(""), drained(withdrawn), reported(infrav1.HostUpgradeRebooting)),
-	Entry("not when the host has succeeded", infrav1.UpgradePhase(""), drained(notAsked), reported(infrav1.HostUpgradeSucceeded)),
+	Entry("when it is reverted", infrav1.UpgradeSuperseded, drained(withdrawn), outOfService),
+	Entry("not once the host was triggered", infrav1.UpgradePhase(""), drained(notAsked), outOfService, labelled),
+	Entry("not once the host has begun", infrav1.UpgradePhase(""), drained(withdrawn), outOfService, reported(infrav1.HostUpgradeRebooting)),
+	Entry("not when the host has succeeded", infrav1.UpgradePhase(""), drained(notAsked), outOfService, reported(infrav1.HostUpgradeSucceeded)),
 	Entry("by a person, whatever Rancher asks", infrav1.UpgradeAborted, drained(notAsked), cancelled),
 	Entry("when another OS is wanted, whatever Rancher asks", infrav1.UpgradeSuperseded, drained(asked), otherHash),
+)
+
+var _ = DescribeTable("At Admit an attempt waits for Rancher", func(annotations map[string]string, expected string) {
+	o := typical(drained(annotations))
+	o.machine.Status.NodeRef.Name = "n"
+	held := (&admission{observation: o}).notDrained()
+	if expected == "" {
+		Expect(held).To(BeNil())
+		return
+	}
+	Expect(held).To(And(HaveField("Reason", infrav1.HoldRancherNotDraining), HaveField("Object", "Node/n"), HaveField("Message", ContainSubstring(expected))))
+},
+	Entry("not while it asks both hooks", asked, ""),
+	Entry("to drain the Node", notAsked, "waiting for Rancher to drain Node n, as it does for another version of Kubernetes. For the OS alone raise spec.rkeConfig.provisionGeneration"),
+	Entry("to cordon the Node", map[string]string{rancher.DrainOptionsAnnotation: drainToken}, "waiting for Rancher to drain Node n"),
+	Entry("to ask both hooks", oneHook, "does not ask both hooks in its drain of Node n: list them"),
+	Entry("to drain the Node once more after a drain that was reverted", withdrawn, "was reverted: the upgrade waits for its next drain"),
 )
 
 // reports is a reader of an RKEControlPlane whose condition Ready has a message, or an error.

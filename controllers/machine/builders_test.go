@@ -4,6 +4,8 @@
 package machine_test
 
 import (
+	"time"
+
 	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -28,6 +30,7 @@ type world struct {
 
 func newWorld(ctx SpecContext) *world {
 	GinkgoHelper()
+	clock.SetTime(time.Now()) // a former spec may have left it in the future, for which what is written now is long ago
 	namespace := server.NewNamespace(ctx)
 	cluster := &clusterv1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c1"},

@@ -14,6 +14,8 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
 // nameHost on the Machine.
@@ -26,10 +28,18 @@ func (r *Reconciler) nameHost(ctx context.Context, s *scope) error {
 
 // continueUpdate sees to it that Cluster API goes on with an update in place until it has come to its end.
 func (r *Reconciler) continueUpdate(ctx context.Context, s *scope) (ctrl.Result, error) {
-	capiworkaround.RecordReached(s.machine, s.host)
+	if !isRolledOut(s.machine) { // or the rollout records it with its end
+		capiworkaround.RecordReached(s.machine, s.host)
+	}
 	restored, err := r.restoreUpdateMark(ctx, s)
 	retried := ctrl.Result{RequeueAfter: capiworkaround.RetryHook(s.owner, s.machine, r.Clock.Now())}
 	return util.LowestNonZeroResult(restored, retried), err
+}
+
+// isRolledOut reports whether a rollout brings the machine to the OS that it specifies.
+func isRolledOut(machine *infrav1.ElementalMachine) bool {
+	return owner.NotedRollout(machine) != "" && owner.NotedTemplate(machine) == owner.MadeFrom(machine) &&
+		owner.NotedOS(machine) == osversion.Hash(machine.Spec.OSVersionManagement)
 }
 
 func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope) (ctrl.Result, error) {

@@ -90,7 +90,6 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
 
 		clock.SetTime(time.Now().Add(infrav1.DefaultRebootTimeout + time.Minute))
-		DeferCleanup(func() { clock.SetTime(time.Now()) })
 		// The machine itself may be gone by now.
 		apiserver.Change(ctx, server.Client, host, func() { host.Labels["touched"] = "true" })
 		Eventually(gone(ctx, machine)).Should(BeTrue())
@@ -99,7 +98,6 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 
 	DescribeTable("waits as long, whatever the clock of the management cluster says", func(ctx SpecContext, ahead time.Duration) {
 		clock.SetTime(time.Now().Add(-ahead))
-		DeferCleanup(func() { clock.SetTime(time.Now()) })
 		machine, host := w.running(ctx, "m1")
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
 			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeRebooting}
@@ -132,7 +130,6 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForHostIdleReason))
 
 		clock.SetTime(time.Now().Add(5 * time.Minute))
-		DeferCleanup(func() { clock.SetTime(time.Now()) })
 		rests(machine)
 		apiserver.Change(ctx, server.Client, elemental, func() { *elemental.Spec.NodeUpgradeOption.Timeouts.RebootSeconds = 60 })
 		Eventually(gone(ctx, machine)).Should(BeTrue())

@@ -132,7 +132,6 @@ var _ = Describe("An ElementalMachine whose Node is out of service", func() {
 		protect(ctx)
 		Consistently(server.Stored(ctx, owner)).Should(isProtected)
 		clock.SetTime(clock.Now().Add(31 * time.Minute))
-		DeferCleanup(func() { clock.SetTime(time.Now()) })
 		Expect(annotate(ctx, machine, "test.example.com/touched")).To(Succeed())
 		Eventually(server.Stored(ctx, owner)).ShouldNot(isProtected)
 	})

@@ -39,8 +39,6 @@ type movedPool struct {
 
 func newMovedPool(ctx SpecContext) *movedPool {
 	GinkgoHelper()
-	clock.SetTime(time.Now())
-	DeferCleanup(func() { clock.SetTime(time.Now()) })
 	p := &movedPool{world: newWorld(ctx), end: map[string]infrav1.UpgradePhase{}, drifted: -1}
 	template := ownertest.Template(p.ns, "t1", "oci://os:v1")
 	Expect(server.Client.Create(ctx, template)).To(Succeed())

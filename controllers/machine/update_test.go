@@ -34,7 +34,6 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 	)
 	BeforeEach(func(ctx SpecContext) {
 		w = newWorld(ctx)
-		clock.SetTime(time.Now())
 		machine, host = w.running(ctx, "m1", madeFrom("t1"))
 		owner = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
 		apiserver.Change(ctx, server.Client, machine, func() { // Cluster API has moved it from another template
@@ -139,7 +138,6 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 
 	It("gets it back although the clock of the API server is ahead", func(ctx SpecContext) {
 		clock.SetTime(time.Now().Add(-8 * time.Hour))
-		DeferCleanup(func() { clock.SetTime(time.Now()) })
 		attempt(ctx, infrav1.UpgradeProgressing, "")
 		Eventually(server.Stored(ctx, owner)).Should(marked())
 	})

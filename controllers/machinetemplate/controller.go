@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -51,8 +50,6 @@ type Reconciler struct {
 	Live client.Reader
 	// Owners finds what refers to templates.
 	Owners *owner.Owners
-	// Drains has the metadata of Rancher's plan secrets. Default: nothing is upgraded while Rancher drains Nodes.
-	Drains cache.Cache
 	// Recorder emits events.
 	Recorder events.EventRecorder
 	// WatchFilter is the value of Cluster API's watch-filter label; objects without it are left alone.
@@ -114,7 +111,7 @@ func (r *Reconciler) rollOut(ctx context.Context, template *infrav1.ElementalMac
 
 // drive the upgrades of the Machines that were made from the template one step further.
 func (r *Reconciler) drive(ctx context.Context, seen *observation) (err error) {
-	driver := &direct.Driver{Client: r.Client, Live: r.Live, Drains: r.Drains, Namespaces: r.prover(), Recorder: r.Recorder, Clock: r.Owners.Clock}
+	driver := &direct.Driver{Client: r.Client, Live: r.Live, Namespaces: r.prover(), Recorder: r.Recorder, Clock: r.Owners.Clock}
 	seen.result, err = driver.Reconcile(ctx, direct.Rollout{
 		Template: seen.template, OS: osversion.OfTemplate(seen.template), Machines: seen.machines,
 		Current: seen.current,

@@ -37,11 +37,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	if err != nil {
 		return fmt.Errorf("setting up the controller of ElementalMachineTemplates: %w", err)
 	}
-	if r.Drains != nil {
-		if err := r.watchDrains(made, r.Drains); err != nil {
-			return err
-		}
-	}
 	return owner.WatchControlPlanes(mgr, made, handler.EnqueueRequestsFromMapFunc(templateOfControlPlane), ownerChanged())
 }
 

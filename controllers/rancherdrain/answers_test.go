@@ -161,11 +161,24 @@ var _ = Describe("A drain of Rancher", func() {
 		w.rancher(bothGiven)
 		w.reconcile()
 		Expect(w.answers()).To(BeEmpty())
+		attempt := w.rollOut()
+		w.rancher(bothGiven)
+		w.asks(rancher.PreDrainAnnotation)
+		w.reconcile()
+		Expect(w.answers()).To(BeEmpty(), "nor when Rancher asks with the same token")
+		w.enter(attempt, attempts.StepCordon)
+		w.rancher(bothGiven)
+		w.asks(all...)
+		w.reconcile()
+		Expect(w.answers()).To(BeEmpty(), "nor when it has asked for all")
+	})
+
+	It("that has passed without the manager, by what is left of an earlier one, is not held for an attempt that waits: that waits for the next drain", func() {
 		w.rollOut()
 		w.rancher(bothGiven)
 		w.asks(all...)
 		w.reconcile()
-		Expect(w.answers()).To(BeEmpty(), "nor when Rancher asks with the same token")
+		Expect(w.answers()).To(Equal(bothGiven))
 	})
 
 	It("is not answered by what is left of an earlier one in a paused Cluster", func() {
@@ -205,8 +218,19 @@ var _ = Describe("A drain of Rancher", func() {
 		Expect(w.answers()).To(Equal(bothGiven), "the Node is drained all the same, and nothing begins in this drain")
 	})
 
-	It("waits for the attempt that is underway although it is withdrawn", func() {
+	It("does not wait, if it is withdrawn, for an attempt that waits for it: that waits for the next drain", func() {
 		w.rollOut(attempts.StepApprove)
+		w.asks(rancher.PreDrainAnnotation)
+		w.rancher(answers{rancher.UncordonAnnotation: token})
+		w.reconcile()
+		Expect(w.answers()).To(Equal(bothGiven))
+		w.asks(rancher.DrainDoneAnnotation, rancher.PostDrainAnnotation)
+		w.reconcile()
+		Expect(w.answers()).To(Equal(bothGiven), "the Node is drained all the same, and nothing begins in this drain")
+	})
+
+	It("waits for the attempt that has taken the Node out of service although it is withdrawn", func() {
+		w.rollOut(attempts.StepCordon)
 		w.asks(rancher.PreDrainAnnotation)
 		w.rancher(answers{rancher.UncordonAnnotation: token})
 		w.reconcile()

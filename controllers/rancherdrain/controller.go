@@ -37,7 +37,7 @@ const soon = 100 * time.Millisecond
 // answerAction is what is done in the events of a Machine.
 const answerAction = "Answer"
 
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades;elementalmachines;elementalmachinetemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=elementalhostupgrades;elementalmachines;elementalmachinetemplates;elementalhosts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 

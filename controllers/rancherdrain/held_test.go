@@ -56,6 +56,18 @@ var _ = It("An attempt whose host is lost holds the Node and says so, until a pe
 	Expect(w.recorder.said).To(HaveLen(2))
 })
 
+var _ = It("A host that has not reported holds the Node of a machine that waits for its attempt, and the event says so", func() {
+	w := newWorld()
+	apiserver.ChangeStatus(ctx, c, w.host, func(h *infrav1.ElementalHost) { h.Status = infrav1.ElementalHostStatus{} })
+	w.patch(imageB)
+	w.assign(imageB, rolledOut)
+	w.asks(all...)
+	Expect(w.reconcile().RequeueAfter).NotTo(BeZero())
+	Expect(w.answers()).To(BeEmpty())
+	said := "RancherDrainHeld: Rancher waits with Node node-m cordoned: ElementalMachine m has no ElementalHost, or that has not reported: does its elemental-agent run?"
+	Expect(w.recorder.said).To(ConsistOf("*v1beta2.Machine "+said, "*v1beta2.Cluster "+said))
+})
+
 var _ = It("An attempt that was released holds no Node", func() {
 	w := newWorld()
 	attempt := w.rollOut(attempts.StepHandOver)

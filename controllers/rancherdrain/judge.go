@@ -17,6 +17,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
@@ -100,10 +101,11 @@ func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, mach
 	if err != nil {
 		return verdict{}, err
 	}
-	if unfinished := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() }); unfinished != nil {
+	unfinished := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() })
+	if unfinished != nil && (attempts.HasEntered(unfinished, attempts.StepCordon) || !drain.IsGivenUp()) {
 		return judgeUnfinished(unfinished), nil
 	}
-	if driver != infrav1.DriverRancherDrain || drain.IsGivenUp() {
+	if driver != infrav1.DriverRancherDrain || drain.IsGivenUp() { // for whose next one an attempt waits
 		return verdict{Answers: both}, nil
 	}
 	return r.judgeWish(ctx, elemental, machine.Name)
@@ -144,10 +146,24 @@ func (r *Reconciler) judgeWish(ctx context.Context, elemental *infrav1.Elemental
 		return verdict{Answers: none, failed: why}, nil
 	}
 	last, err := r.lastOf(ctx, elemental, machine, hash)
-	if err != nil || last == nil || !last.PhaseNow().IsEnd() {
-		return verdict{Answers: none}, err
+	switch {
+	case err != nil:
+		return verdict{}, err
+	case last == nil:
+		return r.judgeHost(ctx, elemental)
+	case !last.PhaseNow().IsEnd():
+		return verdict{Answers: none}, nil
 	}
 	return judgeEnd(last), nil
+}
+
+// judgeHost says whether an attempt can be made for a machine: its host has to have reported as a node.
+func (r *Reconciler) judgeHost(ctx context.Context, elemental *infrav1.ElementalMachine) (verdict, error) {
+	host, err := existing.Get(ctx, r.Client, &infrav1.ElementalHost{}, elemental.Namespace, association.Recorded(elemental))
+	if err != nil || host != nil && hoststate.Bootstrapped(host) && hoststate.Reported(host) {
+		return verdict{Answers: none}, err
+	}
+	return verdict{Answers: none, failed: "ElementalMachine " + elemental.Name + " has no ElementalHost, or that has not reported: does its elemental-agent run?"}, nil
 }
 
 // lastOf is the attempt of the rollout that brings a machine to an OS; nil where that has not started.

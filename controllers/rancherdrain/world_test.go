@@ -63,8 +63,8 @@ func (r *recorder) Eventf(about, _ runtime.Object, _, reason, _, note string, ar
 	r.said = append(r.said, fmt.Sprintf("%T %s: %s", about, reason, fmt.Sprintf(note, args...)))
 }
 
-// world is a Cluster "c" that Rancher has provisioned, with a pool of template "t", whose Machine "m" runs imageA as the template asks for, and
-// the plan secret of the Machine.
+// world is a Cluster "c" that Rancher has provisioned, with a pool of template "t", whose Machine "m" has a host that runs imageA as the template asks
+// for, and the plan secret of the Machine.
 type world struct {
 	namespace  string
 	cluster    *clusterv1.Cluster
@@ -72,6 +72,7 @@ type world struct {
 	template   *infrav1.ElementalMachineTemplate
 	machine    *clusterv1.Machine
 	elemental  *infrav1.ElementalMachine
+	host       *infrav1.ElementalHost
 	secret     *corev1.Secret
 	live       *lively
 	recorder   *recorder
@@ -97,9 +98,13 @@ func newWorld() *world {
 	plane.Create(ctx, w.machine)
 	apiserver.ChangeStatus(ctx, c, w.machine, func(m *clusterv1.Machine) { m.Status.NodeRef.Name = "node-m" })
 	w.elemental = ownertest.ElementalMachine(w.namespace, "m", "t", imageA)
+	w.elemental.Spec.HostRef = ownertest.HostReference(w.namespace, "h")
 	w.elemental.Labels = w.machine.Labels
 	w.elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: w.machine.UID}}
 	plane.Create(ctx, w.elemental)
+	w.host = ownertest.Host(w.elemental)
+	plane.Create(ctx, w.host)
+	apiserver.ChangeStatus(ctx, c, w.host, func(h *infrav1.ElementalHost) { h.Status.Bootstrapped, h.Status.Agent.Version = true, "v1" })
 	w.assign(imageA, "")
 	w.secret = planSecret(w.namespace, "m")
 	plane.Create(ctx, w.secret)

@@ -42,8 +42,6 @@ type Driver struct {
 	Client client.Client
 	// Live reads from the API server what must not be stale when attempts are made.
 	Live client.Reader
-	// Drains reads the metadata of Rancher's plan secrets, from a cache.
-	Drains client.Reader
 	// Namespaces that have opted in.
 	Namespaces Namespaces
 	// Recorder emits events.
@@ -79,6 +77,8 @@ type Machine struct {
 
 	// attempts on it, ended ones too, as the pass has found them.
 	attempts []infrav1.ElementalHostUpgrade
+	// host of the machine; nil if it has none, or the pass has not looked at it.
+	host *infrav1.ElementalHost
 	// asRead is the ElementalMachine as it was read; nil if nothing that the pass has changed on it is unsaved.
 	asRead *infrav1.ElementalMachine
 }

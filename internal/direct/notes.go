@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/capiworkaround"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
@@ -58,10 +59,12 @@ func (p *pass) isNoted(machine *infrav1.ElementalMachine) bool {
 	return owner.NotedOS(machine) == p.hash
 }
 
-// recordDone notes that nothing is rolled out to machines any more.
+// recordDone notes that nothing is rolled out to machines any more, and which of their hosts run the OS.
 func (p *pass) recordDone(ctx context.Context, machines []*Machine) error {
 	for _, machine := range machines {
-		note(machine, p.of.Template.Name, p.hash, "")
+		if note(machine, p.of.Template.Name, p.hash, "") && machine.host != nil {
+			capiworkaround.RecordReached(machine.Elemental, machine.host)
+		}
 		if err := p.save(ctx, machine); err != nil {
 			return err
 		}
@@ -112,12 +115,14 @@ func (p *pass) begin(ctx context.Context) (*inplace.Problem, error) {
 	return nil, err
 }
 
-// note on a machine what it is brought to, and by which rollout. One that is paused is not changed.
-func note(machine *Machine, template, hash, rollout string) {
+// note on a machine what it is brought to, and by which rollout, and report whether that is a change. One that is paused is not changed.
+func note(machine *Machine, template, hash, rollout string) bool {
 	before := machine.Elemental.DeepCopy()
-	if !annotations.HasPaused(before) && owner.Note(machine.Elemental, template, hash, rollout) {
-		machine.rememberRead(before)
+	if annotations.HasPaused(before) || !owner.Note(machine.Elemental, template, hash, rollout) {
+		return false
 	}
+	machine.rememberRead(before)
+	return true
 }
 
 // rememberRead keeps the ElementalMachine as it was read, before the first change of a pass.

@@ -80,8 +80,7 @@ func (p *pass) leaveUpdated(ctx context.Context) (left bool, err error) {
 	return left, nil
 }
 
-// step assigns the content of the template to the machines that have another, and makes the attempts of all that have none. Where Rancher drains the nodes,
-// those are made when it does.
+// step assigns the content of the template to the machines that have another, and makes the attempts of all that have none.
 func (p *pass) step(ctx context.Context) (Result, error) {
 	if problem, err := p.assign(ctx); problem != nil || err != nil {
 		return waitingFor(problem), err
@@ -93,13 +92,13 @@ func (p *pass) step(ctx context.Context) (Result, error) {
 	if err := p.recordDone(ctx, progress.done); err != nil {
 		return Result{}, err
 	}
-	if p.driver == infrav1.DriverRancherDrain {
-		return p.follow(ctx, progress)
-	}
 	if err := p.recordStop(ctx, progress.failed); err != nil {
 		return Result{}, err
 	}
 	result, err := p.requestAll(ctx, progress.pending)
+	awaited, drainsErr := p.awaitDrains(ctx, progress.before+p.created)
+	result.add(awaited)
+	err = errors.Join(err, drainsErr)
 	for _, machine := range progress.paused {
 		result.add(p.waits(machine, isPausedItself))
 	}
@@ -117,14 +116,20 @@ func (p *pass) requestAll(ctx context.Context, pending []*Machine) (all Result, 
 	if len(pending) == 0 {
 		return Result{}, nil
 	}
-	if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
+	cluster, problem, err := p.mayStart(ctx)
+	if problem != nil || err != nil {
 		return waitingFor(problem), err
 	}
 	if isCurrent, err := p.isCurrent(ctx); err != nil || !isCurrent {
 		return Result{After: soon}, err
 	}
+	consented, problem, err := p.consented(ctx, cluster, pending)
+	if err != nil {
+		return Result{}, err
+	}
+	all.add(waitingFor(problem))
 	errs := []error{}
-	for _, machine := range pending {
+	for _, machine := range consented {
 		result, err := p.request(ctx, machine)
 		errs = append(errs, err)
 		if apierrors.IsConflict(err) {

@@ -23,12 +23,12 @@ import (
 type progress struct {
 	// hasUnfinished says that an attempt, whatever for, has not ended, or that a host has not joined yet.
 	hasUnfinished bool
+	// before is how many attempts have not taken their nodes out of service.
+	before int
 	// failed are the machines whose attempts have not succeeded.
 	failed []failedMachine
 	// done are the machines whose hosts have reached the OS.
 	done []*Machine
-	// unheard are machines whose hosts have not joined, or not reported.
-	unheard []*Machine
 	// paused are machines that a user has paused themselves, and that are not written.
 	paused []*Machine
 	// pending machines have no attempt yet.
@@ -72,6 +72,9 @@ func (p *pass) lookAtUnfinished(machine *Machine, all []infrav1.ElementalHostUpg
 	switch attempt := &all[unfinished]; {
 	case attempt.PhaseNow() != infrav1.UpgradeHostLost:
 		found.hasUnfinished = true
+		if !attempts.HasEntered(attempt, attempts.StepCordon) {
+			found.before++
+		}
 	case !attempt.Spec.Release:
 		found.failed = append(found.failed, failedMachine{machine, attempt})
 	}
@@ -84,6 +87,7 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 	if err != nil {
 		return err
 	}
+	machine.host = host
 	last := p.lastIn(owner.NotedRollout(machine.Elemental), all)
 	isHeard := host != nil && hoststate.Bootstrapped(host) && hoststate.Reported(host)
 	switch {
@@ -92,7 +96,7 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 	case hasFailed(last):
 		found.failed = append(found.failed, failedMachine{machine, last})
 	case !isHeard:
-		found.hasUnfinished, found.unheard = true, append(found.unheard, machine)
+		found.hasUnfinished = true
 	default:
 		found.pending = append(found.pending, machine)
 	}
@@ -116,7 +120,7 @@ func (p *pass) failure(of failedMachine) string {
 	}
 	stopped := "No other Machine of this template in Cluster " + p.cluster + " is upgraded"
 	if p.driver == infrav1.DriverRancherDrain {
-		stopped = "Rancher waits with its Node cordoned"
+		stopped = "In its drain of this Node Rancher waits"
 		if attempt.PhaseNow() != infrav1.UpgradeHostLost {
 			remedy += "; to have Rancher go on without it, set spec.cancel"
 		}

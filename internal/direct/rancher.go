@@ -6,6 +6,8 @@ package direct
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -15,93 +17,60 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 )
 
-// follow begins with the machines whose Nodes Rancher drains. In which order, and how many at a time, is for Rancher to say; slots hold
-// all the same. A machine that has not succeeded keeps no other from beginning: Rancher waits for it.
-func (p *pass) follow(ctx context.Context, found progress) (Result, error) {
-	result, err := p.reportUnheard(ctx, found.unheard)
-	if err != nil {
-		return Result{}, err
-	}
-	started, waiting, err := p.startDrained(ctx, found.pending)
-	if err != nil {
-		return Result{}, err
-	}
-	result.add(started)
-	if len(found.failed) > 0 {
-		result.add(waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: p.failure(found.failed[0])}))
-	}
-	if waiting > 0 {
-		problem, err := p.awaitDrains(ctx, waiting)
-		if err != nil {
-			return Result{}, err
-		}
-		result.add(waitingFor(problem))
-	}
-	if found.hasUnfinished {
-		result.add(Result{After: retry})
-	}
-	return result, nil
-}
+// Where Rancher drains the Nodes, it picks them, in its own order. The attempts exist from the start, and wait at Admit for the drain of their Node.
 
-// startDrained starts the upgrades of the machines whose Nodes Rancher drains, and counts the others.
-func (p *pass) startDrained(ctx context.Context, pending []*Machine) (all Result, waiting int, err error) {
+// consented are the machines whose tier of Nodes has both hooks in its drain options. Listing them is the consent of a user to upgrades in place.
+func (p *pass) consented(ctx context.Context, cluster *clusterv1.Cluster, pending []*Machine) (consented []*Machine, problem *inplace.Problem, err error) {
+	if p.driver != infrav1.DriverRancherDrain {
+		return pending, nil, nil
+	}
+	controlPlane, problem, err := p.ranchers(ctx, cluster)
+	if problem != nil || err != nil {
+		return nil, problem, err
+	}
+	missing := []string{}
 	for _, machine := range pending {
-		drain, err := rancher.DrainOf(ctx, p.Drains, machine.Machine.Namespace, machine.Machine.Name)
-		if err != nil {
-			return Result{}, 0, err
-		}
-		if !drain.MayUpgrade() {
-			waiting++
-			continue
-		}
-		if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
-			return waitingFor(problem), 0, err
-		}
-		requested, err := p.request(ctx, machine)
-		if err != nil {
-			return Result{}, 0, err
-		}
-		all.add(requested)
-	}
-	return all, waiting, nil
-}
-
-// reportUnheard says of which hosts nothing is heard while Rancher waits with their Nodes cordoned.
-func (p *pass) reportUnheard(ctx context.Context, machines []*Machine) (Result, error) {
-	result := Result{}
-	for _, machine := range machines {
-		drain, err := rancher.DrainOf(ctx, p.Drains, machine.Machine.Namespace, machine.Machine.Name)
-		if err != nil {
-			return Result{}, err
-		}
-		if drain.MayUpgrade() {
-			result.add(p.waits(machine, "it has no ElementalHost, or that has not reported, and Rancher waits with its Node cordoned: is its elemental-agent running?"))
+		lacks := controlPlane.MissingHooks(rancher.TierOf(machine.Machine))
+		switch {
+		case lacks == "":
+			consented = append(consented, machine)
+		case !slices.Contains(missing, lacks):
+			missing = append(missing, lacks)
 		}
 	}
-	return result, nil
+	if len(missing) > 0 {
+		problem = &inplace.Problem{Reason: infrav1.DrainHooksMissingReason, Message: fmt.Sprintf("Cluster %s: Rancher does not ask for upgrades of the OS: "+
+			"add to spec.rkeConfig.upgradeStrategy of its clusters.provisioning.cattle.io %s (docs/rancher.md)", p.cluster, strings.Join(missing, ", "))}
+	}
+	return consented, problem, nil
 }
 
-// awaitDrains says what has Rancher drain the Nodes, and what of its options has to be changed before.
-func (p *pass) awaitDrains(ctx context.Context, waiting int) (*inplace.Problem, error) {
+// ranchers is the RKEControlPlane of the Cluster.
+func (p *pass) ranchers(ctx context.Context, cluster *clusterv1.Cluster) (*rancher.ControlPlane, *inplace.Problem, error) {
+	controlPlane, err := rancher.ControlPlaneOf(ctx, p.Live, cluster)
+	if err == nil && controlPlane == nil {
+		return nil, &inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: fmt.Sprintf("the RKEControlPlane of Cluster %s does not exist", p.cluster)}, nil
+	}
+	return controlPlane, nil, err
+}
+
+// awaitDrains says what has Rancher drain the Nodes of attempts that have not taken theirs out of service.
+func (p *pass) awaitDrains(ctx context.Context, waiting int) (Result, error) {
+	if p.driver != infrav1.DriverRancherDrain || waiting == 0 {
+		return Result{}, nil
+	}
 	cluster, problem, err := p.mayStart(ctx)
 	if problem != nil || err != nil {
-		return problem, err
+		return waitingFor(problem), err
 	}
-	controlPlane, err := rancher.ControlPlaneOf(ctx, p.Live, cluster)
-	switch {
-	case err != nil:
-		return nil, err
-	case controlPlane == nil:
-		return &inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: fmt.Sprintf("the RKEControlPlane of Cluster %s does not exist", p.cluster)}, nil
-	}
-	if missing := controlPlane.MissingHooks(); missing != "" {
-		return &inplace.Problem{Reason: infrav1.DrainHooksMissingReason, Message: fmt.Sprintf("Cluster %s: Rancher does not ask for upgrades of the OS: "+
-			"add to spec.rkeConfig.upgradeStrategy of its clusters.provisioning.cattle.io %s (docs/rancher.md)", p.cluster, missing)}, nil
+	controlPlane, problem, err := p.ranchers(ctx, cluster)
+	if problem != nil || err != nil {
+		return waitingFor(problem), err
 	}
 	message := fmt.Sprintf("Cluster %s: %d Machines are upgraded when Rancher drains their Nodes, as it does for another version of Kubernetes. For the OS alone raise "+
 		"spec.rkeConfig.provisionGeneration of its clusters.provisioning.cattle.io", p.cluster, waiting)
 	concurrency, err := p.concurrency(ctx, controlPlane, cluster)
-	return &inplace.Problem{Reason: infrav1.WaitingForRancherReason, Message: message + concurrency}, err
+	return waitingFor(&inplace.Problem{Reason: infrav1.WaitingForRancherReason, Message: message + concurrency}), err
 }
 
 // concurrency warns of Nodes that Rancher cordons, and that wait for a slot then.

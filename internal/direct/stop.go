@@ -22,7 +22,7 @@ type failedMachine struct {
 // recordStop records in the rollout which of its attempts has stopped it. An attempt that does not end well records that itself, before its slot is free: what
 // the cache has not seen yet removes no stop.
 func (p *pass) recordStop(ctx context.Context, found []failedMachine) error {
-	if p.rollout == nil {
+	if p.rollout == nil || p.driver == infrav1.DriverRancherDrain { // which waits for one that has not succeeded
 		return nil
 	}
 	stoppedBy, err := p.stopOf(ctx, found)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -21,11 +22,22 @@ import (
 
 // +kubebuilder:rbac:groups=rke.cattle.io,resources=rkecontrolplanes,verbs=get
 
-// Tiers of Nodes, each with options of its own. Those with etcd only are drained by the options of the control plane.
+// Tier of Nodes, with drain options of its own.
+type Tier string
+
+// Tiers of Nodes. Those with etcd only are drained by the options of the control plane.
 const (
-	controlPlaneTier = "controlPlane"
-	workerTier       = "worker"
+	ControlPlaneTier Tier = "controlPlane"
+	WorkerTier       Tier = "worker"
 )
+
+// TierOf the Node of a Machine.
+func TierOf(machine *clusterv1.Machine) Tier {
+	if util.IsControlPlaneMachine(machine) || IsEtcd(machine) {
+		return ControlPlaneTier
+	}
+	return WorkerTier
+}
 
 // ControlPlane is what is read of an RKEControlPlane.
 type ControlPlane struct {
@@ -46,23 +58,21 @@ func ControlPlaneOf(ctx context.Context, live client.Reader, cluster *clusterv1.
 	return &ControlPlane{Name: name, object: object.Object}, nil
 }
 
-// MissingHooks says which of our hooks the drain options lack; empty if they have them.
-func (c *ControlPlane) MissingHooks() string {
+// MissingHooks says which of our hooks the drain options of a tier lack; empty if they have them.
+func (c *ControlPlane) MissingHooks(of Tier) string {
 	missing := []string{}
-	for _, tier := range []string{controlPlaneTier, workerTier} {
-		for _, hook := range []struct{ field, annotation string }{
-			{"preDrainHooks", infrav1.RancherPreDrainAnnotation}, {"postDrainHooks", infrav1.RancherPostDrainAnnotation},
-		} {
-			if !c.hasHook(tier, hook.field, hook.annotation) {
-				missing = append(missing, fmt.Sprintf("%sDrainOptions.%s: %s", tier, hook.field, hook.annotation))
-			}
+	for _, hook := range []struct{ field, annotation string }{
+		{"preDrainHooks", infrav1.RancherPreDrainAnnotation}, {"postDrainHooks", infrav1.RancherPostDrainAnnotation},
+	} {
+		if !c.hasHook(of, hook.field, hook.annotation) {
+			missing = append(missing, fmt.Sprintf("%sDrainOptions.%s: %s", of, hook.field, hook.annotation))
 		}
 	}
 	return strings.Join(missing, ", ")
 }
 
-func (c *ControlPlane) hasHook(tier, field, annotation string) bool {
-	hooks, _, _ := unstructured.NestedSlice(c.object, "spec", "upgradeStrategy", tier+"DrainOptions", field)
+func (c *ControlPlane) hasHook(of Tier, field, annotation string) bool {
+	hooks, _, _ := unstructured.NestedSlice(c.object, "spec", "upgradeStrategy", string(of)+"DrainOptions", field)
 	return slices.ContainsFunc(hooks, func(hook any) bool {
 		fields, isOne := hook.(map[string]any)
 		return isOne && fields["annotation"] == annotation
@@ -72,8 +82,8 @@ func (c *ControlPlane) hasHook(tier, field, annotation string) bool {
 // Concurrency says how many Nodes of a tier Rancher drains at a time, where that is more than a number; empty if it is not, or is
 // a share of the Nodes. The default is 1, and "0" is no limit.
 func (c *ControlPlane) Concurrency(most int32) string {
-	for _, tier := range []string{controlPlaneTier, workerTier} {
-		field := tier + "Concurrency"
+	for _, tier := range []Tier{ControlPlaneTier, WorkerTier} {
+		field := string(tier) + "Concurrency"
 		value, _, _ := unstructured.NestedString(c.object, "spec", "upgradeStrategy", field)
 		if count, err := strconv.Atoi(value); err == nil && (count == 0 || count > int(most)) {
 			return fmt.Sprintf("upgradeStrategy.%s is %q", field, value)

@@ -6,6 +6,8 @@ package rancher_test
 import (
 	"context"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -56,7 +58,9 @@ func hooks(before, after []any) fields {
 func hook(annotation string) any { return fields{"annotation": annotation} }
 
 var _ = DescribeTable("An RKEControlPlane lacks hooks", func(controlPlane, worker fields, expected string) {
-	Expect(with(fields{"controlPlaneDrainOptions": controlPlane, "workerDrainOptions": worker}, nil).MissingHooks()).To(Equal(expected))
+	object := with(fields{"controlPlaneDrainOptions": controlPlane, "workerDrainOptions": worker}, nil)
+	missing := []string{object.MissingHooks(rancher.ControlPlaneTier), object.MissingHooks(rancher.WorkerTier)}
+	Expect(strings.Join(slices.DeleteFunc(missing, func(of string) bool { return of == "" }), ", ")).To(Equal(expected))
 },
 	Entry("not if it has all, whatever others it has", hooks([]any{hook("a"), hook(pre)}, []any{hook(post), hook("a")}), hooks([]any{hook(pre)}, []any{hook(post)}), ""),
 	Entry("if it has none", nil, nil, "controlPlaneDrainOptions.preDrainHooks: "+pre+", controlPlaneDrainOptions.postDrainHooks: "+post+
@@ -111,7 +115,7 @@ var _ = Describe("The RKEControlPlane of a Cluster", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found.Name).To(Equal("c"))
 		Expect(found.Concurrency(1)).To(ContainSubstring("controlPlaneConcurrency"))
-		Expect(found.MissingHooks()).NotTo(ContainSubstring("workerDrainOptions.preDrainHooks"))
+		Expect(found.MissingHooks(rancher.WorkerTier)).To(HavePrefix("workerDrainOptions.postDrainHooks"))
 	})
 })
 
@@ -132,3 +136,13 @@ var _ = It("Rancher may own a Machine with its label, and no other", func() {
 	machine.Labels = map[string]string{"rke.cattle.io/cluster-name": "c"}
 	Expect(rancher.MayOwn(machine)).To(BeTrue())
 })
+
+var _ = DescribeTable("A Machine is of the tier", func(label string, expected rancher.Tier) {
+	machine := &clusterv1.Machine{}
+	machine.Labels = map[string]string{label: "true"}
+	Expect(rancher.TierOf(machine)).To(Equal(expected))
+},
+	Entry("of control planes", clusterv1.MachineControlPlaneLabel, rancher.ControlPlaneTier),
+	Entry("of control planes, if it has etcd only", "rke.cattle.io/etcd-role", rancher.ControlPlaneTier),
+	Entry("of workers", "rke.cattle.io/worker-role", rancher.WorkerTier),
+)

@@ -65,6 +65,11 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		return attempt
 	}
+	// asksFor waits until Rancher asks the pre-drain hook for the Node of an attempt.
+	asksFor := func(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) {
+		GinkgoHelper()
+		Eventually(func() map[string]string { return planOf(ctx, cluster, attempt.Spec.MachineName).Annotations }).Should(HaveKey(rancher.PreDrainAnnotation))
+	}
 	approve := func(ctx context.Context, attempt *infrav1.ElementalHostUpgrade) {
 		GinkgoHelper()
 		_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalhostupgrade", attempt.Name, "--type", "merge", "--patch", `{"spec":{"approved":true}}`)
@@ -105,14 +110,15 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 		node := pause(ctx)
 		wanted := patch(ctx, cluster, image.OS{}, scenario.Deployment)
 		roll(ctx, cluster)
-		paused(ctx, wanted)
+		attempt := paused(ctx, wanted)
+		asksFor(ctx, attempt)
 		Expect(theLab.Rancher.Revert(ctx, cluster.RancherKey())).To(Succeed())
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
-		Eventually(ends).WithContext(ctx).WithArguments(cluster, wanted).Should(ContainElement(infrav1.UpgradeSuperseded))
 		Expect(cluster.WorkloadKubectl(ctx, "get", "node", node, "--output", "jsonpath={.spec.unschedulable}")).To(BeEmpty())
 
+		Expect(paused(ctx, wanted).UID).To(Equal(attempt.UID))
 		roll(ctx, cluster)
-		approve(ctx, paused(ctx, wanted))
+		approve(ctx, attempt)
 		succeeds(ctx, wanted)
 	})
 
@@ -121,6 +127,7 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 		wanted := patch(ctx, cluster, image.OS{}, scenario.Deployment)
 		roll(ctx, cluster)
 		attempt := paused(ctx, wanted)
+		asksFor(ctx, attempt)
 		others := withHooks
 		others.Timeout = 300
 		Expect(theLab.Rancher.SetDrainOptions(ctx, cluster.RancherKey(), others, others)).To(Succeed())

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -95,6 +96,32 @@ func ends(ctx context.Context, cluster *scenario.Cluster, of image.Image) ([]inf
 		}
 	}
 	return found, err
+}
+
+// holds are the first holds of the attempts for an image that have not ended; empty for one that nothing holds.
+func holds(ctx context.Context, cluster *scenario.Cluster, of image.Image) ([]infrav1.HoldReason, error) {
+	all, err := cluster.Attempts(ctx)
+	found := []infrav1.HoldReason{}
+	for i := range all {
+		if all[i].Spec.ImageURI != of.URI() || all[i].PhaseNow().IsEnd() {
+			continue
+		}
+		reason := infrav1.HoldReason("")
+		if held := attempts.FirstHold(&all[i]); held != nil {
+			reason = held.Reason
+		}
+		found = append(found, reason)
+	}
+	return found, err
+}
+
+// waits expects the attempts for an image to wait for Rancher, their hosts with the image, and all Nodes in service.
+func waits(ctx context.Context, cluster *scenario.Cluster, of image.Image, number int) {
+	GinkgoHelper()
+	isHeld := And(HaveLen(number), HaveEach(infrav1.HoldRancherNotDraining))
+	Eventually(holds).WithContext(ctx).WithArguments(cluster, of).Should(isHeld)
+	Consistently(holds, calm).WithContext(ctx).WithArguments(cluster, of).Should(isHeld)
+	Expect(marksLeft(ctx, cluster)).To(BeEmpty())
 }
 
 // marksLeft are the marks of attempts and cordons on Nodes, and the answers on plan secrets.
