@@ -51,7 +51,9 @@ func handedBack(o *observation) { enter(&o.upgrade.Status, stepHandBack, o.now) 
 
 func outOfService(o *observation) { enter(&o.upgrade.Status, stepCordon, o.now) }
 
-func hasSlot(o *observation) { o.elementalCluster.Status.UpgradeSlots = []infrav1.UpgradeSlot{o.slot()} }
+func hasSlot(o *observation) {
+	o.elementalCluster.Status.UpgradeSlots = []infrav1.UpgradeSlot{o.slot()}
+}
 
 var _ = DescribeTable("An attempt in a drain of Rancher is interrupted", func(expected infrav1.UpgradePhase, changes ...func(*observation)) {
 	phase, message := typical(changes...).interrupted()
