@@ -14,7 +14,7 @@ const (
 	DriverClusterAPI UpgradeDriver = "ClusterAPI"
 	// DriverDirect: the ElementalMachineTemplate of the Machine was patched. The owner of the Machine and its reference stay as they are.
 	DriverDirect UpgradeDriver = "Direct"
-	// DriverRancherDrain: the same, while Rancher drains the Node. Rancher's pre-drain hook starts the upgrade, and its post-drain hook waits for the end.
+	// DriverRancherDrain: the same, in Rancher's drain of the Node. The attempt waits at Admit for the pre-drain hook, and the post-drain hook waits for its end.
 	DriverRancherDrain UpgradeDriver = "RancherDrain"
 )
 
@@ -33,7 +33,7 @@ type ElementalHostUpgradeSpec struct {
 	ClusterName string `json:"clusterName"`
 
 	// driver is what created the attempt: ClusterAPI, by its hook UpdateMachine; Direct, the controller of
-	// ElementalMachineTemplates; or RancherDrain, that controller for a Node that Rancher drains. Default ClusterAPI.
+	// ElementalMachineTemplates; or RancherDrain, that controller for a Node of a Cluster that Rancher has provisioned. Default ClusterAPI.
 	// +optional
 	// +kubebuilder:default=ClusterAPI
 	// +kubebuilder:validation:Enum=ClusterAPI;Direct;RancherDrain

@@ -45,7 +45,7 @@ const (
 
 	// EventUpgradesRequested (ElementalMachineTemplate): the ElementalHostUpgrades of Machines were created.
 	EventUpgradesRequested = "UpgradesRequested"
-	// EventRancherDrainHeld (Machine, Cluster): an upgrade has not succeeded, and Rancher waits with the Node cordoned until somebody acts.
+	// EventRancherDrainHeld (Machine, Cluster): Rancher waits with the Node cordoned, and the upgrade of its host until a user or the host acts.
 	EventRancherDrainHeld = "RancherDrainHeld"
 	// EventRolloutBlocked (ElementalMachineTemplate): a patched template cannot be rolled out.
 	EventRolloutBlocked = "RolloutBlocked"

@@ -73,7 +73,7 @@ const (
 	HoldNoWindowFits HoldReason = "NoWindowFits"
 	// HoldGateClosed: a gate of the ElementalClusterUpgrade is closed.
 	HoldGateClosed HoldReason = "GateClosed"
-	// HoldRancherNotDraining: Rancher has not drained the Node, or does not wait for its upgrade.
+	// HoldRancherNotDraining: Rancher does not drain the Node, or asks no hook that lets its host be upgraded.
 	HoldRancherNotDraining HoldReason = "RancherNotDraining"
 	// HoldRancherNotDone: Rancher drains the Node, upgrades Kubernetes on it, or has not uncordoned it.
 	HoldRancherNotDone HoldReason = "RancherNotDone"

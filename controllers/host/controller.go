@@ -123,15 +123,7 @@ func (r *Reconciler) lastAttempt(ctx context.Context, host *infrav1.ElementalHos
 		return nil, nil
 	}
 	all, err := attempts.OnHost(ctx, r.Client, host.Namespace, host.Name)
-	return lastAtWork(all), err
-}
-
-// lastAtWork is the newest of the attempts on a host that have changed what it runs, or have tried to; nil if there is none.
-func lastAtWork(all []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
-	return attempts.NewestWhere(all, func(attempt *infrav1.ElementalHostUpgrade) bool {
-		phase := attempt.PhaseNow()
-		return phase == infrav1.UpgradeSucceeded || phase == infrav1.UpgradeRolledBack || attempts.HasEntered(attempt, attempts.StepReboot)
-	})
+	return attempts.LastAtWork(all), err
 }
 
 // skips reports whether a host is another manager's, here or on the management cluster that it is moved to.

@@ -49,7 +49,7 @@ type admission struct {
 var admissionHolds = []func(*admission) []*hold{
 	one((*admission).quarantined),
 	one((*admission).stopped),
-	one((*admission).notDrained),
+	one((*admission).awaitsDrain),
 	one(func(a *admission) *hold { return a.optOut }),
 	one(func(a *admission) *hold { return a.paused }),
 	one(func(a *admission) *hold { return a.rollsOut }),

@@ -66,7 +66,7 @@ func (r *Reconciler) preflight(ctx context.Context, o *observation) (sequence.Re
 	return r.askToPrepare(ctx, o)
 }
 
-// checkAhead runs the checks, unless the attempt waits for other nodes at Admit, and waits for what concerns its host. With its slot, it waits for all that blocks.
+// checkAhead runs the checks, unless the attempt is known to wait at Admit, and waits for what concerns its host. With its slot, it waits for all that blocks.
 func (r *Reconciler) checkAhead(ctx context.Context, o *observation) (sequence.Result, error) {
 	if len(o.atAdmit) > 0 && isQueued(o.upgrade) {
 		o.forgetOthers()
@@ -82,8 +82,8 @@ func (r *Reconciler) checkAhead(ctx context.Context, o *observation) (sequence.R
 	return await(o.pollBlocked(blocked), blocked...), nil
 }
 
-// leaveToAdmit leaves what keeps the attempt from a slot to step Admit, and returns what concerns its host alone. While other nodes keep it from a slot, what the checks
-// find of them is of no use: it is checked again before it takes one.
+// leaveToAdmit leaves what keeps the attempt from a slot to step Admit, and returns what concerns its host alone. While something else keeps it from a slot, what the checks
+// find of other nodes is of no use: it is checked again before it takes one.
 func (o *observation) leaveToAdmit(blocked []*hold) (ofHost []*hold) {
 	isBehind := len(o.atAdmit) > 0
 	for _, held := range blocked {

@@ -4,9 +4,9 @@
 package hostupgrade
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,7 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
-// observeDrain reads what Rancher asks for the Machine of an attempt that was begun for it.
+// observeDrain reads what Rancher asks for the Machine; nothing for the other drivers.
 func (r *Reconciler) observeDrain(ctx context.Context, o *observation) error {
 	if o.upgrade.Spec.Driver != infrav1.DriverRancherDrain {
 		return nil
@@ -31,16 +31,12 @@ func (r *Reconciler) observeDrain(ctx context.Context, o *observation) error {
 	return err
 }
 
-// notDrained is the hold of an attempt whose host may not be upgraded in a drain of Rancher. Its host fetches the image meanwhile.
-func (a *admission) notDrained() *hold {
+// awaitsDrain is the hold of an attempt until Rancher asks the pre-drain hook in a drain in which the OS can be upgraded. Its host fetches the image meanwhile.
+func (a *admission) awaitsDrain() *hold {
 	if a.drain == nil || a.drain.MayUpgrade() {
 		return nil
 	}
-	message := a.withoutDrain("waits for its next drain")
-	if message == "" || !a.drain.IsAsked() {
-		message = fmt.Sprintf("waiting for Rancher to drain Node %s, as it does for another version of Kubernetes. For the OS alone raise spec.rkeConfig.provisionGeneration "+
-			"of clusters.provisioning.cattle.io %s", a.nodeName(), a.upgrade.Spec.ClusterName)
-	}
+	message := cmp.Or(a.unusable("waits for its next drain"), "waiting for Rancher to drain Node "+a.nodeName()+rancher.WhenItDrains(a.upgrade.Spec.ClusterName))
 	return infrav1.NewHold(infrav1.HoldRancherNotDraining, "Node/"+a.nodeName(), message)
 }
 
@@ -54,22 +50,26 @@ func (r *Reconciler) readDrain(ctx context.Context, a *admission) error {
 	return err
 }
 
-// drainEnded says that Rancher does not drain the Node any more which an attempt has taken out of service; empty while it does. With the next drain
-// another one continues.
+// drainEnded says why the drain for which an attempt took its slot upgrades nothing any more; empty while it may.
 func (o *observation) drainEnded() string {
-	if o.drain == nil || !o.admitted() && !attempts.HasEntered(o.upgrade, stepCordon) || attempts.HasEntered(o.upgrade, stepHandBack) {
+	const then = "starts again with its next drain"
+	hasStarted := o.admitted() || attempts.HasEntered(o.upgrade, stepCordon)
+	switch {
+	case o.drain == nil, !hasStarted, attempts.HasEntered(o.upgrade, stepHandBack):
 		return ""
-	}
-	return o.withoutDrain("starts again with its next drain")
-}
-
-// withoutDrain says why the host is not upgraded in a drain, and what the upgrade does then; empty if it is, or may be.
-func (o *observation) withoutDrain(then string) string {
-	switch before, after := o.drain.Hooks(); {
-	case o.drain.IsAsked() && (!before || !after):
-		return "Rancher does not ask both hooks in its drain of Node " + o.nodeName() + ": list them in its drain options (docs/rancher.md)"
 	case !o.drain.IsAsked():
 		return "Rancher does not drain Node " + o.nodeName() + " any more: the upgrade " + then
+	}
+	return o.unusable(then)
+}
+
+// unusable says why a drain that Rancher asks for upgrades nothing, and what the upgrade does then; empty if it may, or if none is asked for.
+func (o *observation) unusable(then string) string {
+	before, after := o.drain.Hooks()
+	switch {
+	case !o.drain.IsAsked():
+	case !before || !after:
+		return "Rancher does not ask both hooks in its drain of Node " + o.nodeName() + ": list them in its drain options (docs/rancher.md)"
 	case o.drain.IsGivenUp():
 		return "what Rancher drains Node " + o.nodeName() + " for was reverted: the upgrade " + then
 	}
@@ -91,7 +91,7 @@ func (r *Reconciler) notDraining(ctx context.Context, o *observation) (*hold, er
 }
 
 // mark records the attempt on a Node that Rancher has cordoned, and who had cordoned it before, which Rancher does not remember. It is cordoned again
-// where somebody has uncordoned it since: Rancher does not once it is drained.
+// where another client has uncordoned it since: Rancher does not once it is drained.
 func (r *Reconciler) mark(ctx context.Context, o *observation) (sequence.Result, error) {
 	before := workload.CordonManager(o.node)
 	if before == rancher.FieldManager {

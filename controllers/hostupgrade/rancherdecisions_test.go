@@ -82,7 +82,7 @@ var _ = DescribeTable("An attempt in a drain of Rancher is interrupted", func(ex
 var _ = DescribeTable("At Admit an attempt waits for Rancher", func(annotations map[string]string, expected string) {
 	o := typical(drained(annotations))
 	o.machine.Status.NodeRef.Name = "n"
-	held := (&admission{observation: o}).notDrained()
+	held := (&admission{observation: o}).awaitsDrain()
 	if expected == "" {
 		Expect(held).To(BeNil())
 		return

@@ -4,9 +4,8 @@
 package machine_test
 
 import (
-	"time"
-
 	"fmt"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"

@@ -28,7 +28,7 @@ func (r *Reconciler) nameHost(ctx context.Context, s *scope) error {
 
 // continueUpdate sees to it that Cluster API goes on with an update in place until it has come to its end.
 func (r *Reconciler) continueUpdate(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if !isRolledOut(s.machine) { // or the rollout records it with its end
+	if !isBeingRolledOut(s.machine) { // which records it with its end, see package direct
 		capiworkaround.RecordReached(s.machine, s.host)
 	}
 	restored, err := r.restoreUpdateMark(ctx, s)
@@ -36,8 +36,8 @@ func (r *Reconciler) continueUpdate(ctx context.Context, s *scope) (ctrl.Result,
 	return util.LowestNonZeroResult(restored, retried), err
 }
 
-// isRolledOut reports whether a rollout brings the machine to the OS that it specifies.
-func isRolledOut(machine *infrav1.ElementalMachine) bool {
+// isBeingRolledOut reports whether a rollout of its template brings the machine to the OS that it specifies.
+func isBeingRolledOut(machine *infrav1.ElementalMachine) bool {
 	return owner.NotedRollout(machine) != "" && owner.NotedTemplate(machine) == owner.MadeFrom(machine) &&
 		owner.NotedOS(machine) == osversion.Hash(machine.Spec.OSVersionManagement)
 }

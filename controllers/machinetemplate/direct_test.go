@@ -67,7 +67,7 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 			machine := apiserver.Get(ctx, c, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
 			Expect(machine.Annotations).To(BeEmpty())
 			Expect(w.elemental(name).Annotations).To(And(
-				HaveKeyWithValue(infrav1.NotedTemplateAnnotation, "t"), Not(HaveKey(infrav1.RolloutAnnotation)),
+				HaveKeyWithValue(infrav1.NotedTemplateAnnotation, "t"), Not(HaveKey(infrav1.RolloutAnnotation)), HaveKeyWithValue(infrav1.OSReachedAnnotation, hashOf(imageB)),
 				HaveKeyWithValue(clusterv1.TemplateClonedFromNameAnnotation, "t"), Not(HaveKey(clusterv1.UpdateInProgressAnnotation))))
 		}
 	})

@@ -173,7 +173,7 @@ var _ = Describe("A drain of Rancher", func() {
 		Expect(w.answers()).To(BeEmpty(), "nor when it has asked for all")
 	})
 
-	It("that has passed without the manager, by what is left of an earlier one, is not held for an attempt that waits: that waits for the next drain", func() {
+	It("is answered where an answer is left from an earlier one and Rancher is about to uncordon: the attempt waits for the next drain", func() {
 		w.rollOut()
 		w.rancher(bothGiven)
 		w.asks(all...)
@@ -226,7 +226,7 @@ var _ = Describe("A drain of Rancher", func() {
 		Expect(w.answers()).To(Equal(bothGiven))
 		w.asks(rancher.DrainDoneAnnotation, rancher.PostDrainAnnotation)
 		w.reconcile()
-		Expect(w.answers()).To(Equal(bothGiven), "the Node is drained all the same, and nothing begins in this drain")
+		Expect(w.answers()).To(Equal(bothGiven), "the Node is drained all the same")
 	})
 
 	It("waits for the attempt that has taken the Node out of service although it is withdrawn", func() {

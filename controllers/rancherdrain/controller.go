@@ -115,7 +115,7 @@ func (r *Reconciler) answer(ctx context.Context, drain rancher.Drain, answers ra
 	return nil
 }
 
-// report what keeps Rancher waiting for a person, on the Machine and its Cluster.
+// report what keeps Rancher waiting for a user, on the Machine and its Cluster.
 func (r *Reconciler) report(drain rancher.Drain, verdict verdict) {
 	if verdict.failed == "" || verdict.machine == nil || !drain.AsksBefore() {
 		return

@@ -64,7 +64,7 @@ var _ = It("A host that has not reported holds the Node of a machine that waits 
 	w.asks(all...)
 	Expect(w.reconcile().RequeueAfter).NotTo(BeZero())
 	Expect(w.answers()).To(BeEmpty())
-	said := "RancherDrainHeld: Rancher waits with Node node-m cordoned: ElementalMachine m has no ElementalHost, or that has not reported: does its elemental-agent run?"
+	said := "RancherDrainHeld: Rancher waits with Node node-m cordoned: ElementalMachine m has no ElementalHost that has joined and reported: does its elemental-agent run?"
 	Expect(w.recorder.said).To(ConsistOf("*v1beta2.Machine "+said, "*v1beta2.Cluster "+said))
 })
 

@@ -29,7 +29,7 @@ type verdict struct {
 	// isLeftAlone says that nothing is written, and lookAgain when that may change without an event.
 	isLeftAlone bool
 	lookAgain   time.Duration
-	// failed is what a person has to look at before there is an answer; empty if nothing is.
+	// failed is what a user has to look at before there is an answer; empty if nothing is.
 	failed  string
 	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
@@ -105,7 +105,7 @@ func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, mach
 	if unfinished != nil && (attempts.HasEntered(unfinished, attempts.StepCordon) || !drain.IsGivenUp()) {
 		return judgeUnfinished(unfinished), nil
 	}
-	if driver != infrav1.DriverRancherDrain || drain.IsGivenUp() { // for whose next one an attempt waits
+	if driver != infrav1.DriverRancherDrain || drain.IsGivenUp() { // an attempt waits for the drain after one that was given up
 		return verdict{Answers: both}, nil
 	}
 	return r.judgeWish(ctx, elemental, machine.Name)
@@ -117,16 +117,25 @@ func answersOf(attempt *infrav1.ElementalHostUpgrade) rancher.Answers {
 	return rancher.Answers{Before: isHandedBack || attempts.HasEntered(attempt, attempts.StepHandOver), After: isHandedBack}
 }
 
-// judgeUnfinished attempt. One whose host is lost goes on by itself only if the host comes back, and holds nothing once a person has released it.
+// judgeUnfinished attempt. One whose host is lost goes on by itself only if the host comes back, and holds nothing once a user has released it.
 func judgeUnfinished(attempt *infrav1.ElementalHostUpgrade) verdict {
 	switch {
 	case attempt.PhaseNow() != infrav1.UpgradeHostLost:
-		return verdict{Answers: answersOf(attempt)}
+		return verdict{Answers: answersOf(attempt), failed: heldBy(attempt)}
 	case attempt.Spec.Release:
 		return verdict{Answers: both}
 	}
 	return verdict{Answers: answersOf(attempt), failed: fmt.Sprintf("ElementalHostUpgrade %s is HostLost: %s. Bring the host back, delete Machine %s or, to have "+
 		"Rancher go on without it, set spec.release", attempt.Name, attempt.Status.Message, attempt.Spec.MachineName)}
+}
+
+// heldBy says what holds an attempt until a user or its host acts; empty if nothing does.
+func heldBy(attempt *infrav1.ElementalHostUpgrade) string {
+	held := attempts.FirstHold(attempt)
+	if held == nil || held.Who != infrav1.HoldByUser && held.Who != infrav1.HoldByHost {
+		return ""
+	}
+	return fmt.Sprintf("ElementalHostUpgrade %s is held: %s", attempt.Name, held.Message)
 }
 
 // judgeWish says whether the machine has reached what its template asks for, both read live: an attempt may be about to be made.
@@ -150,20 +159,20 @@ func (r *Reconciler) judgeWish(ctx context.Context, elemental *infrav1.Elemental
 	case err != nil:
 		return verdict{}, err
 	case last == nil:
-		return r.judgeHost(ctx, elemental)
+		return r.judgeUnrequested(ctx, elemental)
 	case !last.PhaseNow().IsEnd():
 		return verdict{Answers: none}, nil
 	}
 	return judgeEnd(last), nil
 }
 
-// judgeHost says whether an attempt can be made for a machine: its host has to have reported as a node.
-func (r *Reconciler) judgeHost(ctx context.Context, elemental *infrav1.ElementalMachine) (verdict, error) {
+// judgeUnrequested says why a machine has no attempt, if that is its host; otherwise one is about to be made.
+func (r *Reconciler) judgeUnrequested(ctx context.Context, elemental *infrav1.ElementalMachine) (verdict, error) {
 	host, err := existing.Get(ctx, r.Client, &infrav1.ElementalHost{}, elemental.Namespace, association.Recorded(elemental))
-	if err != nil || host != nil && hoststate.Bootstrapped(host) && hoststate.Reported(host) {
+	if err != nil || hoststate.Joined(host) {
 		return verdict{Answers: none}, err
 	}
-	return verdict{Answers: none, failed: "ElementalMachine " + elemental.Name + " has no ElementalHost, or that has not reported: does its elemental-agent run?"}, nil
+	return verdict{Answers: none, failed: "ElementalMachine " + elemental.Name + " has no ElementalHost that has joined and reported: does its elemental-agent run?"}, nil
 }
 
 // lastOf is the attempt of the rollout that brings a machine to an OS; nil where that has not started.
@@ -187,7 +196,7 @@ func asksForNothing(template *infrav1.ElementalMachineTemplate) bool {
 	return !hasImage && osversion.Unresolved(wanted) == "" || !template.DeletionTimestamp.IsZero()
 }
 
-// idle says why nothing is rolled out from a template until a person acts.
+// idle says why nothing is rolled out from a template until a user acts.
 func idle(template *infrav1.ElementalMachineTemplate) string {
 	switch unresolved := osversion.Unresolved(osversion.OfTemplate(template)); {
 	case capiannotations.HasPaused(template):
@@ -198,7 +207,7 @@ func idle(template *infrav1.ElementalMachineTemplate) string {
 	return ""
 }
 
-// judgeEnd of the attempt that was to bring the machine to what its template asks for. One that a person has given up holds nothing.
+// judgeEnd of the attempt that was to bring the machine to what its template asks for. One that a user has given up holds nothing.
 func judgeEnd(attempt *infrav1.ElementalHostUpgrade) verdict {
 	phase := attempt.PhaseNow()
 	switch {

@@ -67,6 +67,15 @@ func NewestWhere(among []infrav1.ElementalHostUpgrade, isChosen func(*infrav1.El
 	return newest
 }
 
+// LastAtWork is the newest of some attempts that has changed what its host runs, or has tried to; nil if there is none. One that ended before its host was
+// triggered has not.
+func LastAtWork(among []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
+	return NewestWhere(among, func(attempt *infrav1.ElementalHostUpgrade) bool {
+		phase := attempt.PhaseNow()
+		return phase == infrav1.UpgradeSucceeded || phase == infrav1.UpgradeRolledBack || HasEntered(attempt, StepReboot)
+	})
+}
+
 // LastUpdate is the newest of the attempts by which Cluster API has brought a Machine to an OS of a template, in whichever rollout; nil if there is none.
 func LastUpdate(among []infrav1.ElementalHostUpgrade, template string, os infrav1.OSVersionManagement) *infrav1.ElementalHostUpgrade {
 	return NewestWhere(among, func(attempt *infrav1.ElementalHostUpgrade) bool {

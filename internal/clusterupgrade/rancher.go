@@ -28,7 +28,7 @@ func ranchersOrder(pools []Pool) []infrav1.PoolStage {
 // AgainstRancher says why the order cannot be kept in a Cluster in which Rancher picks the nodes: it would wait for a node that waits for the order.
 // Empty if it can.
 func (p *Plan) AgainstRancher() string {
-	if !p.RancherDrains {
+	if !p.rancherDrains {
 		return ""
 	}
 	begun := false
@@ -66,7 +66,7 @@ func (p *Plan) share(stage Stage, is func(Pool) bool) int {
 
 // isFirst reports whether Rancher drains the nodes of a pool before the workers.
 func isFirst(pool Pool) bool {
-	return pool.Name == ControlPlanePool || slices.ContainsFunc(pool.Members, func(m Member) bool { return rancher.IsEtcd(m.Machine) })
+	return pool.Name == ControlPlanePool || slices.ContainsFunc(pool.Members, func(m Member) bool { return rancher.TierOf(m.Machine) == rancher.ControlPlaneTier })
 }
 
 func isWorker(pool Pool) bool { return !isFirst(pool) }

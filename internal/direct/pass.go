@@ -95,20 +95,19 @@ func (p *pass) step(ctx context.Context) (Result, error) {
 	if err := p.recordStop(ctx, progress.failed); err != nil {
 		return Result{}, err
 	}
+	drains, drainsErr := p.awaitDrains(ctx, &progress)
 	result, err := p.requestAll(ctx, progress.pending)
-	awaited, drainsErr := p.awaitDrains(ctx, progress.before+p.created)
-	result.add(awaited)
-	err = errors.Join(err, drainsErr)
 	for _, machine := range progress.paused {
 		result.add(p.waits(machine, isPausedItself))
 	}
 	if len(progress.failed) > 0 {
 		result.add(waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: p.failure(progress.failed[0])}))
 	}
+	result.add(drains)
 	if progress.isBusy() {
 		result.add(Result{After: retry})
 	}
-	return result, err
+	return result, errors.Join(err, drainsErr)
 }
 
 // requestAll makes the attempts of machines. One that waits, or for which it fails, keeps no other from its attempt. After a conflict the next pass goes on.
@@ -116,20 +115,14 @@ func (p *pass) requestAll(ctx context.Context, pending []*Machine) (all Result, 
 	if len(pending) == 0 {
 		return Result{}, nil
 	}
-	cluster, problem, err := p.mayStart(ctx)
-	if problem != nil || err != nil {
+	if _, problem, err := p.mayStart(ctx); problem != nil || err != nil {
 		return waitingFor(problem), err
 	}
 	if isCurrent, err := p.isCurrent(ctx); err != nil || !isCurrent {
 		return Result{After: soon}, err
 	}
-	consented, problem, err := p.consented(ctx, cluster, pending)
-	if err != nil {
-		return Result{}, err
-	}
-	all.add(waitingFor(problem))
 	errs := []error{}
-	for _, machine := range consented {
+	for _, machine := range pending {
 		result, err := p.request(ctx, machine)
 		errs = append(errs, err)
 		if apierrors.IsConflict(err) {

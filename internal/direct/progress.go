@@ -23,8 +23,8 @@ import (
 type progress struct {
 	// hasUnfinished says that an attempt, whatever for, has not ended, or that a host has not joined yet.
 	hasUnfinished bool
-	// before is how many attempts have not taken their nodes out of service.
-	before int
+	// inService are the machines whose attempts have not taken their nodes out of service.
+	inService []*Machine
 	// failed are the machines whose attempts have not succeeded.
 	failed []failedMachine
 	// done are the machines whose hosts have reached the OS.
@@ -73,7 +73,7 @@ func (p *pass) lookAtUnfinished(machine *Machine, all []infrav1.ElementalHostUpg
 	case attempt.PhaseNow() != infrav1.UpgradeHostLost:
 		found.hasUnfinished = true
 		if !attempts.HasEntered(attempt, attempts.StepCordon) {
-			found.before++
+			found.inService = append(found.inService, machine)
 		}
 	case !attempt.Spec.Release:
 		found.failed = append(found.failed, failedMachine{machine, attempt})
@@ -89,13 +89,12 @@ func (p *pass) lookAt(ctx context.Context, machine *Machine, all []infrav1.Eleme
 	}
 	machine.host = host
 	last := p.lastIn(owner.NotedRollout(machine.Elemental), all)
-	isHeard := host != nil && hoststate.Bootstrapped(host) && hoststate.Reported(host)
 	switch {
-	case p.isMadeWithIt(machine, host), isHeard && p.isDone(machine, last, lastAtWork(all), host):
+	case p.isMadeWithIt(machine, host), hoststate.Joined(host) && p.isDone(machine, last, attempts.LastAtWork(all), host):
 		found.done = append(found.done, machine)
 	case hasFailed(last):
 		found.failed = append(found.failed, failedMachine{machine, last})
-	case !isHeard:
+	case !hoststate.Joined(host):
 		found.hasUnfinished = true
 	default:
 		found.pending = append(found.pending, machine)
@@ -120,8 +119,11 @@ func (p *pass) failure(of failedMachine) string {
 	}
 	stopped := "No other Machine of this template in Cluster " + p.cluster + " is upgraded"
 	if p.driver == infrav1.DriverRancherDrain {
-		stopped = "In its drain of this Node Rancher waits"
-		if attempt.PhaseNow() != infrav1.UpgradeHostLost {
+		stopped = "Rancher waits in its drain of the Node"
+		switch {
+		case attempt.Spec.Cancel || attempt.Spec.Release:
+			stopped = "Rancher goes on without it"
+		case attempt.PhaseNow() != infrav1.UpgradeHostLost:
 			remedy += "; to have Rancher go on without it, set spec.cancel"
 		}
 	}
@@ -132,14 +134,6 @@ func (p *pass) failure(of failedMachine) string {
 func (p *pass) lastIn(rollout string, all []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
 	return attempts.NewestWhere(all, func(attempt *infrav1.ElementalHostUpgrade) bool {
 		return attempt.Spec.RolloutName == rollout && osversion.Same(attempt.Spec.OSVersionManagement, p.of.OS)
-	})
-}
-
-// lastAtWork is the newest of the attempts on a machine that may have changed what its host runs; nil if there is none. One that was superseded before its host
-// was triggered has not.
-func lastAtWork(all []infrav1.ElementalHostUpgrade) *infrav1.ElementalHostUpgrade {
-	return attempts.NewestWhere(all, func(attempt *infrav1.ElementalHostUpgrade) bool {
-		return attempt.PhaseNow() != infrav1.UpgradeSuperseded || attempts.HasEntered(attempt, attempts.StepReboot)
 	})
 }
 

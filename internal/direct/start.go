@@ -47,7 +47,7 @@ func (p *pass) request(ctx context.Context, machine *Machine) (Result, error) {
 	if err := p.specify(ctx, machine); err != nil {
 		return Result{}, err
 	}
-	if p.isDone(machine, p.lastIn(p.rollout.Name, machine.attempts), lastAtWork(machine.attempts), chain.Host) || runsImage(chain.Host, p.of.OS) {
+	if p.isDone(machine, p.lastIn(p.rollout.Name, machine.attempts), attempts.LastAtWork(machine.attempts), chain.Host) || runsImage(chain.Host, p.of.OS) {
 		return Result{After: retry}, nil // the next pass records that, once a former attempt has left the host
 	}
 	return p.create(ctx, attempts.Upgrade{

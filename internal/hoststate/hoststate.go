@@ -33,6 +33,11 @@ func Bootstrapped(host *infrav1.ElementalHost) bool {
 	return host.Status.Bootstrapped || HasLabel(host, infrav1.BootstrappedLabel)
 }
 
+// Joined reports whether a host, which may be nil, has become a node and has reported.
+func Joined(host *infrav1.ElementalHost) bool {
+	return host != nil && Bootstrapped(host) && Reported(host)
+}
+
 // HasLabel reports whether one of the host's boolean labels is "true".
 func HasLabel(host *infrav1.ElementalHost, label string) bool {
 	return host.Labels[label] == labelTrue

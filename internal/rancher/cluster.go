@@ -30,5 +30,7 @@ func Provisions(cluster *clusterv1.Cluster) bool {
 // it is known that it is not.
 func MayOwn(machine metav1.Object) bool { return machine.GetLabels()[clusterNameLabel] != "" }
 
-// IsEtcd reports whether a Machine is one of etcd: Rancher drains these first.
-func IsEtcd(machine metav1.Object) bool { return machine.GetLabels()[etcdLabel] == "true" }
+// WhenItDrains is what has Rancher drain the Nodes of a Cluster, as a part of a message.
+func WhenItDrains(cluster string) string {
+	return ", as it does for another version of Kubernetes. For the OS alone raise spec.rkeConfig.provisionGeneration of clusters.provisioning.cattle.io " + cluster
+}

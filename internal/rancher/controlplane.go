@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,18 +32,14 @@ const (
 
 // TierOf the Node of a Machine.
 func TierOf(machine *clusterv1.Machine) Tier {
-	if util.IsControlPlaneMachine(machine) || IsEtcd(machine) {
+	if util.IsControlPlaneMachine(machine) || machine.Labels[etcdLabel] == "true" {
 		return ControlPlaneTier
 	}
 	return WorkerTier
 }
 
 // ControlPlane is what is read of an RKEControlPlane.
-type ControlPlane struct {
-	// Name of the object, which is that of the Cluster.
-	Name   string
-	object map[string]any
-}
+type ControlPlane struct{ object map[string]any }
 
 // ControlPlaneOf a Cluster that Rancher has provisioned, live; nil if it does not exist.
 // Source of the fields: rancher/rancher, pkg/apis/rke.cattle.io/v1.
@@ -55,11 +50,11 @@ func ControlPlaneOf(ctx context.Context, live client.Reader, cluster *clusterv1.
 	if err := live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, object); err != nil {
 		return nil, existing.UnlessAbsent(err, "reading RKEControlPlane "+name)
 	}
-	return &ControlPlane{Name: name, object: object.Object}, nil
+	return &ControlPlane{object: object.Object}, nil
 }
 
-// MissingHooks says which of our hooks the drain options of a tier lack; empty if they have them.
-func (c *ControlPlane) MissingHooks(of Tier) string {
+// MissingHooks are those of our hooks that the drain options of a tier lack, each with the field that it belongs to.
+func (c *ControlPlane) MissingHooks(of Tier) []string {
 	missing := []string{}
 	for _, hook := range []struct{ field, annotation string }{
 		{"preDrainHooks", infrav1.RancherPreDrainAnnotation}, {"postDrainHooks", infrav1.RancherPostDrainAnnotation},
@@ -68,7 +63,7 @@ func (c *ControlPlane) MissingHooks(of Tier) string {
 			missing = append(missing, fmt.Sprintf("%sDrainOptions.%s: %s", of, hook.field, hook.annotation))
 		}
 	}
-	return strings.Join(missing, ", ")
+	return missing
 }
 
 func (c *ControlPlane) hasHook(of Tier, field, annotation string) bool {

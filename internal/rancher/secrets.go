@@ -34,7 +34,7 @@ func NewSecret() *metav1.PartialObjectMetadata {
 func CacheOptions(namespace string) cache.Options {
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject:         map[client.Object]cache.ByObject{NewSecret(): {Label: PlanSecrets()}},
+		ByObject:         map[client.Object]cache.ByObject{NewSecret(): {Label: planSecrets()}},
 	}
 	if namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
@@ -42,8 +42,8 @@ func CacheOptions(namespace string) cache.Options {
 	return options
 }
 
-// PlanSecrets selects them.
-func PlanSecrets() labels.Selector {
+// planSecrets selects them.
+func planSecrets() labels.Selector {
 	selector, err := labels.Parse(MachineNameLabel)
 	if err != nil {
 		panic(err) // a constant

@@ -21,7 +21,7 @@ import (
 type preview func(context.Context) (*outlook.Outlook, error)
 
 // reach finds, for each Cluster, the Machines that a change of a template would reach: those that were made from it. It is none for a template of a
-// topology, whose content is not rolled out. Nor are those of a Cluster that Rancher drains checked: nothing starts with the patch.
+// topology, whose content is not rolled out. Nor are those of a Cluster that Rancher drains checked: the patch disrupts no node.
 func (v *Validator) reach(ctx context.Context, template *infrav1.ElementalMachineTemplate) ([]preview, error) {
 	if _, owned := template.Labels[clusterv1.ClusterTopologyOwnedLabel]; owned {
 		return nil, nil

@@ -48,7 +48,7 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 		Expect(cluster.AwaitRancher(ctx)).To(Succeed())
 		Expect(cluster.AwaitRolledOut(ctx, scenario.Deployment)).To(Succeed())
 	}
-	// pause a worker, so that its attempt waits at Approve while Rancher waits for its pre-drain hook.
+	// pause a worker, so that its attempt waits at Approve, and Rancher at its pre-drain hook.
 	pause := func(ctx context.Context) (node string) {
 		GinkgoHelper()
 		node = cluster.HostName(1)
@@ -153,6 +153,7 @@ var _ = Describe("A drain of Rancher", Ordered, func() {
 		wanted := patch(ctx, cluster, image.OS{}, scenario.Deployment)
 		roll(ctx, cluster)
 		attempt := paused(ctx, wanted)
+		asksFor(ctx, attempt)
 		cluster.Workload().APIServer.Kill()
 		DeferCleanup(func(ctx SpecContext) { // where the spec fails before it does
 			if cluster.WorkloadKube().List(ctx, &corev1.NodeList{}) != nil {

@@ -43,7 +43,7 @@ var _ = Describe("The OS within Rancher's drain", Ordered, func() {
 		condition, err := cluster.TemplateCondition(ctx, scenario.Deployment, infrav1.RolloutBlockedCondition)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(condition.Message).To(Equal("Cluster hooked: 2 Machines are upgraded when Rancher drains their Nodes, as it does for another version of " +
-			"Kubernetes. For the OS alone raise spec.rkeConfig.provisionGeneration of its clusters.provisioning.cattle.io"))
+			"Kubernetes. For the OS alone raise spec.rkeConfig.provisionGeneration of clusters.provisioning.cattle.io hooked"))
 		waits(ctx, cluster, wanted, 3)
 
 		roll(ctx, cluster)
@@ -88,6 +88,8 @@ var _ = Describe("The OS within Rancher's drain", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(heldEvents).WithContext(ctx).WithArguments(cluster).Should(ContainElement(ContainSubstring(
 			"Rancher waits with Node " + attempt.Status.NodeName + " cordoned: ElementalHostUpgrade " + attempt.Name + " ended as RolledBack")))
+		Eventually(says).WithContext(ctx).WithArguments(cluster, scenario.Deployment, infrav1.RolloutBlockedCondition).
+			Should(Equal(said{"True", infrav1.AttemptNotSucceededReason}))
 		Consistently(ends, calm).WithContext(ctx).WithArguments(cluster, bad).Should(ConsistOf(infrav1.UpgradeRolledBack, infrav1.UpgradeProgressing))
 		secret := planOf(ctx, cluster, attempt.Spec.MachineName)
 		Expect(secret.Annotations).To(HaveKey(rancher.PostDrainAnnotation))
