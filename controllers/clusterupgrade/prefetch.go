@@ -54,7 +54,8 @@ func (r *Reconciler) changeTemplates(ctx context.Context, o *observation) (seque
 			if why, err := r.changeTemplate(ctx, o, template); err != nil || why != "" {
 				return sequence.Wait(waitFor(why), "%s", why), err
 			}
-			if o.fetchesAhead() && clusterupgrade.Digest(o.upgrade) == "" && o.plan.WillResolve(template) {
+			isResolving := o.fetchesAhead() && clusterupgrade.Digest(o.upgrade) == "" && o.plan.WillResolve(template)
+			if isResolving && !o.plan.RancherDrains { // whose drain of a node whose template is not changed would upgrade nothing
 				return sequence.Done(), nil // its hosts resolve the image for all
 			}
 		}

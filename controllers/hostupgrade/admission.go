@@ -48,7 +48,7 @@ type admission struct {
 // admissionHolds decide, each on the snapshot alone. The order is that in which they are reported.
 var admissionHolds = []func(*admission) []*hold{
 	one((*admission).quarantined),
-	one((*admission).stopped),
+	one((*admission).stoppedAtAdmit),
 	one((*admission).awaitsDrain),
 	one(func(a *admission) *hold { return a.optOut }),
 	one(func(a *admission) *hold { return a.paused }),

@@ -188,7 +188,7 @@ func (o *observation) isTakenOver() bool {
 
 // isOrphan reports whether the record of the rollout of an attempt was deleted, before its node was disrupted. What stops or holds its rollout would not reach it.
 func (o *observation) isOrphan() bool {
-	return o.upgrade.Spec.Driver == infrav1.DriverDirect && o.upgrade.Spec.RolloutName != "" && o.rollout == nil && !o.triggered() && !o.admitted()
+	return o.upgrade.Spec.Driver != infrav1.DriverClusterAPI && o.upgrade.Spec.RolloutName != "" && o.rollout == nil && !o.triggered() && !o.admitted()
 }
 
 // neverWanted reports whether the attempt is for an OS that nobody has asked for, as one that a person has created: neither the

@@ -174,7 +174,7 @@ func (r *Reconciler) observeRollout(ctx context.Context, o *observation) error {
 	if err := r.rolloutOf(ctx, o, r.Client); err != nil {
 		return err
 	}
-	if o.rollout == nil && o.upgrade.Spec.Driver == infrav1.DriverDirect && !isEnded(o.upgrade.PhaseNow()) { // the cache may not have it yet
+	if o.rollout == nil && o.upgrade.Spec.Driver != infrav1.DriverClusterAPI && !isEnded(o.upgrade.PhaseNow()) { // the cache may not have it yet
 		if err := o.requiresLive(); err != nil {
 			return err
 		}

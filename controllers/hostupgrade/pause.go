@@ -108,10 +108,10 @@ func (r *Reconciler) writeApproval(ctx context.Context, o *observation, rollout 
 	return nil
 }
 
-// forgetApproval is for an attempt whose rollout is over for its node. One that can be tried again keeps what a person
+// forgetApproval is for an attempt whose rollout is over for its node. One that can be tried again, or continues in Rancher's next drain, keeps what a user
 // has said.
 func (r *Reconciler) forgetApproval(ctx context.Context, o *observation) (sequence.Result, error) {
-	if o.machineLeaves() || pausing.ApprovedFor(o.machine) != pausing.RolloutOf(o.upgrade) {
+	if o.machineLeaves() || o.drainEnded() != "" || pausing.ApprovedFor(o.machine) != pausing.RolloutOf(o.upgrade) {
 		return sequence.Done(), nil
 	}
 	return sequence.Done(), r.writeApproval(ctx, o, "",

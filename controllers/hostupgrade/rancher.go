@@ -36,7 +36,11 @@ func (a *admission) awaitsDrain() *hold {
 	if a.drain == nil || a.drain.MayUpgrade() {
 		return nil
 	}
-	message := cmp.Or(a.unusable("waits for its next drain"), "waiting for Rancher to drain Node "+a.nodeName()+rancher.WhenItDrains(a.upgrade.Spec.ClusterName))
+	waiting := "waiting for Rancher to drain Node " + a.nodeName()
+	if a.order == nil { // or a drain would wait for that
+		waiting += rancher.WhenItDrains(a.upgrade.Spec.ClusterName)
+	}
+	message := cmp.Or(a.unusable("waits for its next drain"), waiting)
 	return infrav1.NewHold(infrav1.HoldRancherNotDraining, "Node/"+a.nodeName(), message)
 }
 

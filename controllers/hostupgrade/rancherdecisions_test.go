@@ -96,6 +96,19 @@ var _ = DescribeTable("At Admit an attempt waits for Rancher", func(annotations 
 	Entry("to drain the Node once more after a drain that was reverted", withdrawn, "was reverted: the upgrade waits for its next drain"),
 )
 
+var _ = It("At Admit an attempt does not say what has Rancher drain its Node while something else would have that wait", func() {
+	a := &admission{observation: typical(drained(notAsked)), order: infrav1.NewHold(infrav1.HoldUpgradePaused, "u", "paused")}
+	Expect(a.awaitsDrain()).To(HaveField("Message", Not(ContainSubstring("provisionGeneration"))))
+})
+
+var _ = It("An attempt that waits for Rancher is superseded when the record of its rollout is deleted", func() {
+	o := typical(ofRollout("u", "r", ""), byRancher, drained(notAsked))
+	o.rollout = nil
+	phase, message := o.interrupted()
+	Expect(phase).To(Equal(infrav1.UpgradeSuperseded))
+	Expect(message).To(ContainSubstring("was deleted"))
+})
+
 // reports is a reader of an RKEControlPlane whose condition Ready has a message, or an error.
 type reports struct {
 	client.Reader

@@ -23,10 +23,17 @@ import (
 // The attempts of a patched template exist for all Machines from the start. What is here says which of them may have their hosts fetch the image, and which may
 // take a slot.
 
+// stoppedAtAdmit is the hold of an attempt that may take a slot. Rancher waits itself for an attempt that has not ended well.
+func (a *admission) stoppedAtAdmit() *hold {
+	if a.upgrade.Spec.Driver == infrav1.DriverRancherDrain {
+		return nil
+	}
+	return a.stopped()
+}
+
 // stopped is the hold by another attempt of the rollout that has not ended well.
 func (o *observation) stopped() *hold {
-	isRanchers := o.upgrade.Spec.Driver == infrav1.DriverRancherDrain // which waits with the Node cordoned
-	if isRanchers || o.rollout == nil || o.rollout.Spec.StoppedBy == "" || o.rollout.Spec.StoppedBy == o.upgrade.Name {
+	if o.rollout == nil || o.rollout.Spec.StoppedBy == "" || o.rollout.Spec.StoppedBy == o.upgrade.Name {
 		return nil
 	}
 	by := o.rollout.Spec.StoppedBy
@@ -35,9 +42,11 @@ func (o *observation) stopped() *hold {
 			by, infrav1.RolloutBlockedCondition, o.upgrade.Spec.TemplateName))
 }
 
-// stops reports whether an attempt that is about to end stops its rollout. Where Cluster API or Rancher brings Machines to an OS, these wait themselves.
+// stops reports whether an attempt that is about to end stops its rollout. Where Cluster API brings Machines to an OS it waits itself, as Rancher does in its
+// drain of the Node.
 func (o *observation) stops() bool {
-	return o.upgrade.Spec.Driver == infrav1.DriverDirect && o.rollout != nil && o.rollout.Spec.StoppedBy == "" &&
+	isAwaited := o.upgrade.Spec.Driver == infrav1.DriverClusterAPI || attempts.IsAwaitedByRancher(o.upgrade)
+	return !isAwaited && o.rollout != nil && o.rollout.Spec.StoppedBy == "" &&
 		o.host != nil && !o.machineLeaves() && !o.upgrade.Spec.Release && o.upgrade.DeletionTimestamp.IsZero()
 }
 

@@ -126,7 +126,10 @@ var _ = DescribeTable("An attempt that ends", func(expected bool, changes ...fun
 	Expect(typical(append([]func(*observation){ofRollout("u", "r", ""), byTemplate}, changes...)...).stops()).To(Equal(expected))
 },
 	Entry("badly stops its rollout", true),
-	Entry("badly where Cluster API or Rancher waits does not", false, func(o *observation) { o.upgrade.Spec.Driver = infrav1.DriverClusterAPI }),
+	Entry("badly where Cluster API waits does not", false, func(o *observation) { o.upgrade.Spec.Driver = infrav1.DriverClusterAPI }),
+	Entry("badly before Rancher drains its node does", true, byRancher),
+	Entry("badly in a drain of Rancher, which waits, does not", false, byRancher, outOfService),
+	Entry("since a user has it that Rancher goes on without it does not", false, byRancher, cancelled),
 	Entry("badly in a rollout that is stopped leaves that as it is", false, func(o *observation) { o.rollout.Spec.StoppedBy = "another" }),
 	Entry("badly and was of no rollout stops none", false, func(o *observation) { o.rollout = nil }),
 	Entry("with its Machine does not", false, func(o *observation) { o.machine.DeletionTimestamp = &metav1.Time{Time: noon} }),
@@ -134,6 +137,17 @@ var _ = DescribeTable("An attempt that ends", func(expected bool, changes ...fun
 	Entry("by its deletion does not", false, func(o *observation) { o.upgrade.DeletionTimestamp = &metav1.Time{Time: noon} }),
 	Entry("as lost, and is released, does not", false, func(o *observation) { o.upgrade.Spec.Release = true }),
 )
+
+func byRancher(o *observation) { o.upgrade.Spec.Driver = infrav1.DriverRancherDrain }
+
+var _ = It("A rollout that is stopped holds an attempt in a drain of Rancher from fetching its image, and not from its slot", func() {
+	o := typical(ofRollout("u", "r", ""), byRancher)
+	o.rollout.Spec.StoppedBy = "another"
+	Expect(o.stopped()).To(HaveField("Reason", infrav1.HoldRolloutStopped))
+	Expect((&admission{observation: o}).stoppedAtAdmit()).To(BeNil())
+	byTemplate(o)
+	Expect((&admission{observation: o}).stoppedAtAdmit()).To(HaveField("Reason", infrav1.HoldRolloutStopped))
+})
 
 var _ = DescribeTable("A rollout that is stopped", func(by string, expected infrav1.HoldReason) {
 	o := typical(ofRollout("u", "r", ""))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,27 +29,27 @@ func (r *Reconciler) nameHost(ctx context.Context, s *scope) error {
 
 // continueUpdate sees to it that Cluster API goes on with an update in place until it has come to its end.
 func (r *Reconciler) continueUpdate(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if !isBeingRolledOut(s.machine) { // which records it with its end, see package direct
+	template, err := r.clonedFrom(ctx, s.machine)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !isBeingRolledOut(s.machine, template) { // which records it with its end, see package direct
 		capiworkaround.RecordReached(s.machine, s.host)
 	}
-	restored, err := r.restoreUpdateMark(ctx, s)
+	restored, err := r.restoreUpdateMark(ctx, s, template)
 	retried := ctrl.Result{RequeueAfter: capiworkaround.RetryHook(s.owner, s.machine, r.Clock.Now())}
 	return util.LowestNonZeroResult(restored, retried), err
 }
 
-// isBeingRolledOut reports whether a rollout of its template brings the machine to the OS that it specifies.
-func isBeingRolledOut(machine *infrav1.ElementalMachine) bool {
-	return owner.NotedRollout(machine) != "" && owner.NotedTemplate(machine) == owner.MadeFrom(machine) &&
-		owner.NotedOS(machine) == osversion.Hash(machine.Spec.OSVersionManagement)
+// isBeingRolledOut reports whether a rollout of its template, which is not paused, brings the machine to the OS that it specifies.
+func isBeingRolledOut(machine *infrav1.ElementalMachine, template *infrav1.ElementalMachineTemplate) bool {
+	return owner.NotedRollout(machine) != "" && template != nil && owner.NotedTemplate(machine) == template.Name && !annotations.HasPaused(template) &&
+		osversion.Same(templateOS(template), machine.Spec.OSVersionManagement)
 }
 
-func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope) (ctrl.Result, error) {
+func (r *Reconciler) restoreUpdateMark(ctx context.Context, s *scope, template *infrav1.ElementalMachineTemplate) (ctrl.Result, error) {
 	if s.owner == nil {
 		return ctrl.Result{}, nil
-	}
-	template, err := r.clonedFrom(ctx, s.machine)
-	if err != nil {
-		return ctrl.Result{}, err
 	}
 	marks := capiworkaround.UpdateMarks{Client: r.Client, Live: r.APIReader, Clock: r.Clock}
 	restored, after, err := marks.Restore(ctx, capiworkaround.Update{Owner: s.owner, Machine: s.machine, Host: s.host, Template: template})

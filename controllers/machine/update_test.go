@@ -95,6 +95,27 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		})
 	}
 
+	It("records what the host has reached, unless a rollout of its template does with its end: not where that is paused", func(ctx SpecContext) {
+		reached := func(uri string) OmegaMatcher {
+			return HaveField("Annotations", HaveKeyWithValue(infrav1.OSReachedAnnotation, osversion.Stored(osversion.Hash(image(uri)))))
+		}
+		Eventually(server.Stored(ctx, machine)).Should(reached("oci://os:v1"))
+		template := w.template(ctx, "t1", "oci://os:v2")
+		apiserver.Change(ctx, server.Client, machine, func() {
+			machine.Spec.OSVersionManagement = image("oci://os:v2")
+			machine.Annotations[infrav1.RolloutAnnotation] = "r1"
+			machine.Annotations[infrav1.NotedTemplateAnnotation], machine.Annotations[infrav1.NotedOSAnnotation] = "t1", osversion.Stored(osversion.Hash(image("oci://os:v2")))
+		})
+		apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.OS.ImageURI = "oci://os:v2" })
+		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
+		Expect(machine).To(reached("oci://os:v1"))
+		apiserver.Change(ctx, server.Client, template, func() { template.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+		Eventually(func() *infrav1.ElementalMachine {
+			apiserver.Change(ctx, server.Client, machine, func() { machine.Annotations["test.example.com/touched"] = time.Now().String() })
+			return apiserver.Get(ctx, server.Client, machine)
+		}).Should(reached("oci://os:v2"))
+	})
+
 	DescribeTable("gets the mark back that was lost, once Cluster API has had the time to set it itself",
 		func(ctx SpecContext, lose func(ctx SpecContext)) {
 			lose(ctx)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,6 +36,16 @@ func (u unreadable) List(ctx context.Context, list client.ObjectList, options ..
 		return errUnreadable
 	}
 	return u.Client.List(ctx, list, options...)
+}
+
+// unreadableKinds is an API server that reads no objects of the kinds of others.
+type unreadableKinds struct{ client.Reader }
+
+func (u unreadableKinds) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if _, isOthers := object.(*unstructured.Unstructured); isOthers {
+		return errUnreadable
+	}
+	return u.Reader.Get(ctx, key, object, options...)
 }
 
 // unheard is a cache that has not heard of any rollout.

@@ -119,6 +119,7 @@ func (r *Reconciler) drive(ctx context.Context, seen *observation) (err error) {
 			return r.begin(ctx, seen, cluster)
 		},
 	})
+	seen.complete = err == nil
 	return err
 }
 
@@ -129,7 +130,9 @@ func (r *Reconciler) watchOver(ctx context.Context, seen *observation) (ctrl.Res
 		return ctrl.Result{}, err
 	}
 	problems = append(problems, seen.result.Problems...)
-	r.reportProblems(seen.template, problems)
+	if len(problems) > 0 || seen.complete { // what could not be looked at may be in the way yet
+		r.reportProblems(seen.template, problems)
+	}
 	err = r.settleRollouts(ctx, seen)
 	result := ctrl.Result{RequeueAfter: seen.result.After}
 	if len(problems)+len(seen.rotating) > 0 { // which of them are over is no event

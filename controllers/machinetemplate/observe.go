@@ -33,8 +33,9 @@ type observation struct {
 	left map[string]left
 	// views of Clusters, by name; see viewOf.
 	views map[string]*clusterview.View
-	// result of the step by which the Machines were brought further.
-	result direct.Result
+	// result of the step by which the Machines were brought further, and whether that was done in all Clusters.
+	result   direct.Result
+	complete bool
 }
 
 func (r *Reconciler) observe(ctx context.Context, template *infrav1.ElementalMachineTemplate) (_ *observation, err error) {

@@ -126,6 +126,16 @@ var _ = Describe("A patched template, in a Cluster that Rancher has provisioned"
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("1 Machines are upgraded when Rancher drains their Nodes"))
 	})
 
+	It("keeps its reason while the RKEControlPlane cannot be read", func() {
+		list("worker", "controlPlane")
+		w.reconcile()
+		w.reconciler.Live = unreadableKinds{w.reconciler.Live}
+		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
+		Expect(err).To(MatchError(errUnreadable))
+		apiserver.Get(ctx, c, w.template)
+		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, infrav1.WaitingForRancherReason)
+	})
+
 	It("has one reason while the Cluster is paused", func() {
 		list("worker", "controlPlane")
 		w.reconcile()

@@ -62,6 +62,11 @@ var _ = DescribeTable("When Rancher has asked for all of a drain, it is answered
 
 	Entry("wholly without the Machine", bothGiven, func(w *world) { Expect(c.Delete(ctx, w.machine)).To(Succeed()) }),
 	Entry("wholly without the ElementalMachine", bothGiven, pending, func(w *world) { Expect(c.Delete(ctx, w.elemental)).To(Succeed()) }),
+	Entry("wholly without the template, for an attempt that waits for the drain", bothGiven, underway(attempts.StepApprove), func(w *world) { Expect(c.Delete(ctx, w.template)).To(Succeed()) }),
+	Entry("not at all without the template, for an attempt that has taken the Node out of service", no, underway(attempts.StepCordon), func(w *world) { Expect(c.Delete(ctx, w.template)).To(Succeed()) }),
+	Entry("wholly where a user has removed the hooks, and there is no attempt", bothGiven, pending, func(w *world) { w.lists() }),
+	Entry("not at all where a user has removed the hooks, and there is one", no, underway(attempts.StepApprove), func(w *world) { w.lists() }),
+	Entry("not at all where the hooks are listed, and the attempt is not made", no, pending, func(w *world) { w.lists("worker") }),
 	Entry("wholly without the template", bothGiven, func(w *world) { Expect(c.Delete(ctx, w.template)).To(Succeed()) }),
 	Entry("wholly without the Cluster", bothGiven, pending, func(w *world) { Expect(c.Delete(ctx, w.cluster)).To(Succeed()) }),
 	Entry("wholly for a Machine that is being deleted, whatever is underway", bothGiven, underway(), func(w *world) {

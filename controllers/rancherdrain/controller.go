@@ -117,7 +117,8 @@ func (r *Reconciler) answer(ctx context.Context, drain rancher.Drain, answers ra
 
 // report what keeps Rancher waiting for a user, on the Machine and its Cluster.
 func (r *Reconciler) report(drain rancher.Drain, verdict verdict) {
-	if verdict.failed == "" || verdict.machine == nil || !drain.AsksBefore() {
+	isWaiting := drain.AsksBefore() && !verdict.Before || drain.AsksAfter() && !verdict.After
+	if verdict.failed == "" || verdict.machine == nil || !isWaiting {
 		return
 	}
 	for _, about := range []client.Object{verdict.machine, verdict.cluster} {

@@ -8,9 +8,11 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -53,6 +55,28 @@ var _ = It("An attempt whose host is lost holds the Node and says so, until a pe
 	apiserver.Change(ctx, c, attempt, func(u *infrav1.ElementalHostUpgrade) { u.Spec.Release = true })
 	w.reconcile()
 	Expect(w.answers()).To(Equal(bothGiven))
+	Expect(w.recorder.said).To(HaveLen(2))
+})
+
+var _ = It("What a user or the host has to end of an attempt holds the Node, and the event says so until the hook is answered", func() {
+	w := newWorld()
+	attempt := w.rollOut(attempts.StepApprove)
+	held := func(reason infrav1.HoldReason) {
+		GinkgoHelper()
+		apiserver.ChangeStatus(ctx, c, attempt, func(u *infrav1.ElementalHostUpgrade) {
+			u.Status.Holds = []infrav1.UpgradeHold{{Reason: reason, Message: "because", Since: metav1.Now(), Who: reason.Who()}}
+		})
+		w.reconcile()
+	}
+	w.asks(rancher.PreDrainAnnotation)
+	held(infrav1.HoldNoSlot)
+	Expect(w.recorder.said).To(BeEmpty())
+	held(infrav1.HoldNodePaused)
+	said := "RancherDrainHeld: Rancher waits with Node node-m cordoned: ElementalHostUpgrade " + attempt.Name + " is held: because"
+	Expect(w.recorder.said).To(ConsistOf("*v1beta2.Machine "+said, "*v1beta2.Cluster "+said))
+	w.enter(attempt, attempts.StepCordon, attempts.StepHandOver)
+	w.reconcile()
+	Expect(w.answers()).To(Equal(onlyPre))
 	Expect(w.recorder.said).To(HaveLen(2))
 })
 

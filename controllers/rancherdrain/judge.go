@@ -62,7 +62,7 @@ func (r *Reconciler) judge(ctx context.Context, drain rancher.Drain) (verdict, e
 	case r.isNotToTouch(cluster, machine):
 		return verdict{isLeftAlone: true, lookAgain: retry}, nil
 	}
-	found, err := r.judgeMachine(ctx, drain, machine)
+	found, err := r.judgeMachine(ctx, drain, cluster, machine)
 	found.machine, found.cluster = machine, cluster
 	return found, err
 }
@@ -85,7 +85,7 @@ func (r *Reconciler) isNotToTouch(cluster *clusterv1.Cluster, machine *clusterv1
 	return r.WatchFilter != "" && !labels.HasWatchLabel(cluster, r.WatchFilter) || capiannotations.IsPaused(cluster, machine)
 }
 
-func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, machine *clusterv1.Machine) (verdict, error) {
+func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, cluster *clusterv1.Cluster, machine *clusterv1.Machine) (verdict, error) {
 	driver, err := owner.DriverOf(ctx, r.Client, machine)
 	if err != nil {
 		return verdict{}, err
@@ -102,13 +102,18 @@ func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, mach
 		return verdict{}, err
 	}
 	unfinished := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() })
-	if unfinished != nil && (attempts.HasEntered(unfinished, attempts.StepCordon) || !drain.IsGivenUp()) {
+	switch {
+	case unfinished != nil && (isStarted(unfinished) || driver != infrav1.DriverRancherDrain):
 		return judgeUnfinished(unfinished), nil
-	}
-	if driver != infrav1.DriverRancherDrain || drain.IsGivenUp() { // an attempt waits for the drain after one that was given up
+	case driver != infrav1.DriverRancherDrain, drain.IsGivenUp(): // an attempt waits for the drain after one that was given up
 		return verdict{Answers: both}, nil
 	}
-	return r.judgeWish(ctx, elemental, machine.Name)
+	return r.judgeWish(ctx, wish{cluster: cluster, machine: machine, elemental: elemental, unfinished: unfinished})
+}
+
+// isStarted reports whether an attempt has taken its node out of service, or its host was triggered before it was moved here.
+func isStarted(attempt *infrav1.ElementalHostUpgrade) bool {
+	return attempts.HasEntered(attempt, attempts.StepCordon) || attempts.HasEntered(attempt, attempts.StepReboot)
 }
 
 // answersOf an attempt that has not ended.
@@ -138,41 +143,59 @@ func heldBy(attempt *infrav1.ElementalHostUpgrade) string {
 	return fmt.Sprintf("ElementalHostUpgrade %s is held: %s", attempt.Name, held.Message)
 }
 
+// wish is what a machine is brought to, and by what.
+type wish struct {
+	cluster   *clusterv1.Cluster
+	machine   *clusterv1.Machine
+	elemental *infrav1.ElementalMachine
+	// unfinished is the attempt that waits for the drain; nil if there is none.
+	unfinished *infrav1.ElementalHostUpgrade
+}
+
 // judgeWish says whether the machine has reached what its template asks for, both read live: an attempt may be about to be made.
-func (r *Reconciler) judgeWish(ctx context.Context, elemental *infrav1.ElementalMachine, machine string) (verdict, error) {
-	template, err := r.templateOf(ctx, elemental)
+func (r *Reconciler) judgeWish(ctx context.Context, of wish) (verdict, error) {
+	template, err := r.templateOf(ctx, of.elemental)
 	switch {
 	case err != nil:
 		return verdict{}, err
 	case template == nil, asksForNothing(template): // and nothing is rolled out
 		return verdict{Answers: both}, nil
+	case of.unfinished != nil:
+		return judgeUnfinished(of.unfinished), nil
 	}
 	hash := osversion.Hash(osversion.OfTemplate(template))
-	if owner.IsThere(elemental, template.Name, hash) {
+	if owner.IsThere(of.elemental, template.Name, hash) {
 		return verdict{Answers: both}, nil
 	}
 	if why := idle(template); why != "" {
 		return verdict{Answers: none, failed: why}, nil
 	}
-	last, err := r.lastOf(ctx, elemental, machine, hash)
+	last, err := r.lastOf(ctx, of.elemental, of.machine.Name, hash)
 	switch {
 	case err != nil:
 		return verdict{}, err
 	case last == nil:
-		return r.judgeUnrequested(ctx, elemental)
+		return r.judgeUnrequested(ctx, of)
 	case !last.PhaseNow().IsEnd():
 		return verdict{Answers: none}, nil
 	}
 	return judgeEnd(last), nil
 }
 
-// judgeUnrequested says why a machine has no attempt, if that is its host; otherwise one is about to be made.
-func (r *Reconciler) judgeUnrequested(ctx context.Context, elemental *infrav1.ElementalMachine) (verdict, error) {
-	host, err := existing.Get(ctx, r.Client, &infrav1.ElementalHost{}, elemental.Namespace, association.Recorded(elemental))
+// judgeUnrequested machine, which has no attempt. None is made where a user has removed the hooks. It says why, if that is the host; otherwise one is about to be made.
+func (r *Reconciler) judgeUnrequested(ctx context.Context, of wish) (verdict, error) {
+	controlPlane, err := rancher.ControlPlaneOf(ctx, r.Live, of.cluster)
+	switch {
+	case err != nil:
+		return verdict{}, err
+	case controlPlane != nil && len(controlPlane.MissingHooks(rancher.TierOf(of.machine))) > 0:
+		return verdict{Answers: both}, nil
+	}
+	host, err := existing.Get(ctx, r.Client, &infrav1.ElementalHost{}, of.elemental.Namespace, association.Recorded(of.elemental))
 	if err != nil || hoststate.Joined(host) {
 		return verdict{Answers: none}, err
 	}
-	return verdict{Answers: none, failed: "ElementalMachine " + elemental.Name + " has no ElementalHost that has joined and reported: does its elemental-agent run?"}, nil
+	return verdict{Answers: none, failed: "ElementalMachine " + of.elemental.Name + " has no ElementalHost that has joined and reported: does its elemental-agent run?"}, nil
 }
 
 // lastOf is the attempt of the rollout that brings a machine to an OS; nil where that has not started.

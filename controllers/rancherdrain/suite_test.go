@@ -5,11 +5,14 @@ package rancherdrain_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
@@ -29,6 +32,8 @@ func TestRancherDrain(t *testing.T) {
 var _ = BeforeSuite(func() {
 	plane = apiserver.StartForSuite()
 	c = apiserver.NewIndexed(plane.Client, clusterview.AddIndexes)
+	_, err := envtest.InstallCRDs(plane.Config, envtest.CRDInstallOptions{Paths: []string{filepath.Join(specs.Root(), "test", "lab", "rancher", "crds.yaml")}})
+	Expect(err).NotTo(HaveOccurred())
 })
 
 func requestFor(object client.Object) ctrl.Request {

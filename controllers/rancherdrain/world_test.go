@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -110,6 +111,21 @@ func newWorld() *world {
 	plane.Create(ctx, w.secret)
 	return w
 }
+
+// lists both hooks in the drain options of tiers, and in no others.
+func (w *world) lists(tiers ...string) {
+	GinkgoHelper()
+	strategy := fields{}
+	for _, tier := range tiers {
+		strategy[tier+"DrainOptions"] = fields{"preDrainHooks": []any{fields{"annotation": pre}}, "postDrainHooks": []any{fields{"annotation": post}}}
+	}
+	Expect(c.Create(ctx, &unstructured.Unstructured{Object: fields{
+		"apiVersion": rancher.Group + "/v1", "kind": rancher.ControlPlaneKind, "metadata": fields{"namespace": w.namespace, "name": "c"},
+		"spec": fields{"upgradeStrategy": strategy},
+	}})).To(Succeed())
+}
+
+type fields = map[string]any
 
 // planSecret as Rancher makes it, with an annotation of somebody else.
 func planSecret(namespace, machine string) *corev1.Secret {

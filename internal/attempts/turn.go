@@ -111,6 +111,11 @@ func isUnfinished(attempt *infrav1.ElementalHostUpgrade) bool {
 	return !attempt.PhaseNow().IsEnd() && attempt.Status.Phase != infrav1.UpgradeHostLost && attempt.DeletionTimestamp.IsZero()
 }
 
+// IsAwaitedByRancher reports whether an attempt that does not end well stops nothing: Rancher waits for it itself, in its drain, or a user has given it up.
+func IsAwaitedByRancher(attempt *infrav1.ElementalHostUpgrade) bool {
+	return attempt.Spec.Driver == infrav1.DriverRancherDrain && (attempt.Spec.Cancel || HasEntered(attempt, StepCordon))
+}
+
 // Before is the attempt of a Cluster that comes before that of another node, and is chosen; nil if there is none. It must not be changed.
 func Before(
 	ctx context.Context, cache client.Reader, of *infrav1.ElementalHostUpgrade, isChosen func(*infrav1.ElementalHostUpgrade) bool,

@@ -30,8 +30,8 @@ type Plan struct {
 	Pools []Pool
 	// Stages in their order.
 	Stages []Stage
-	// rancherDrains says that Rancher has provisioned the Cluster: it picks the nodes, in an order of its own.
-	rancherDrains bool
+	// RancherDrains says that Rancher has provisioned the Cluster: it picks the nodes, in an order of its own.
+	RancherDrains bool
 	// windows of the upgrade, and what is wrong with them.
 	windows       []window.Window
 	windowProblem string
@@ -67,7 +67,7 @@ func Read(ctx context.Context, reader client.Reader, upgrade *infrav1.ElementalC
 
 // NewPlan is the plan of an upgrade of pools, which are sorted by name.
 func NewPlan(upgrade *infrav1.ElementalClusterUpgrade, pools []Pool, rancherDrains bool) *Plan {
-	plan := &Plan{Upgrade: upgrade, Pools: pools, rancherDrains: rancherDrains}
+	plan := &Plan{Upgrade: upgrade, Pools: pools, RancherDrains: rancherDrains}
 	plan.Stages = stagesOf(pools, plan.order())
 	for _, asked := range upgrade.Spec.Windows {
 		parsed, err := ParseWindow(asked)
@@ -123,7 +123,7 @@ func (p *Plan) order() []infrav1.PoolStage {
 	switch {
 	case len(p.Upgrade.Spec.Order) > 0:
 		return p.Upgrade.Spec.Order
-	case p.rancherDrains:
+	case p.RancherDrains:
 		return ranchersOrder(p.Pools)
 	}
 	return defaultOrder(p.Pools)

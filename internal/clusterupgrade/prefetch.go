@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
@@ -91,7 +92,7 @@ const (
 	held
 	// fetched has the image, runs it, or will not be upgraded.
 	fetched
-	// postponed has an attempt when Cluster API starts the update of its Machine, or when a user ends a pause.
+	// postponed has an attempt when Cluster API starts the update of its Machine, or when a user ends a pause or lists the hooks of Rancher's drains.
 	postponed
 )
 
@@ -102,7 +103,7 @@ func fetchStateOf(member Member) (fetchState, string) {
 		return fetched, ""
 	case attempt != nil && attempts.HasFetched(attempt):
 		return fetched, ""
-	case member.isPostponed():
+	case member.isPostponed(), attempt == nil && member.lacksHooks():
 		return postponed, ""
 	case attempt == nil && member.cannotBeRequested() != "":
 		return held, member.cannotBeRequested()
@@ -122,6 +123,12 @@ func (m Member) isPostponed() bool {
 	}
 	isMoved := m.Elemental != nil && (owner.IsUpdating(m.Machine) || owner.MadeFrom(m.Elemental) != "" && owner.MadeFrom(m.Elemental) != m.Template.Name)
 	return isPaused || isMoved || IsOfTopology(m.Template) || annotations.HasPaused(m.Template)
+}
+
+// lacksHooks reports whether Rancher does not ask for the upgrade of a member's host, so that it has no attempt.
+func (m Member) lacksHooks() bool {
+	return m.Template != nil && conditions.IsTrue(m.Template, infrav1.RolloutBlockedCondition) &&
+		conditions.GetReason(m.Template, infrav1.RolloutBlockedCondition) == infrav1.DrainHooksMissingReason
 }
 
 // WillResolve reports whether the host of a node of a template is to resolve the image.
@@ -157,7 +164,7 @@ func (p *Plan) Fetch() Fetch {
 		found.Message = fmt.Sprintf("%d of %d nodes have the image; waiting for an ElementalHostUpgrade of %s", found.Fetched, found.Nodes, Named(named[unrequested]))
 	}
 	if len(named[postponed]) > 0 {
-		found.Without = "the hosts of " + Named(named[postponed]) + " fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"
+		found.Without = "the hosts of " + Named(named[postponed]) + " fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, it is paused, or Rancher asks no hooks"
 	}
 	return found
 }

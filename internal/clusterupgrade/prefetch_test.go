@@ -90,15 +90,18 @@ var _ = Describe("Stage Prefetch", func() {
 		Entry("nothing of nodes that run the OS, or are in work", nodesToFetch(begun, done), 1, 1, "", ""),
 		Entry("nothing where Cluster API starts the update of each Machine", ofTemplate(nodesToFetch(waiting), func(t *infrav1.ElementalMachineTemplate) {
 			t.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
-		}), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"),
+		}), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, it is paused, or Rancher asks no hooks"),
 		Entry("nothing of a template that is paused", ofTemplate(nodesToFetch(waiting), func(t *infrav1.ElementalMachineTemplate) {
 			t.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
-		}), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"),
+		}), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, it is paused, or Rancher asks no hooks"),
+		Entry("nothing of nodes that Rancher does not ask for", ofTemplate(nodesToFetch(waiting), func(t *infrav1.ElementalMachineTemplate) {
+			conditions.Set(t, metav1.Condition{Type: infrav1.RolloutBlockedCondition, Status: metav1.ConditionTrue, Reason: infrav1.DrainHooksMissingReason})
+		}), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, it is paused, or Rancher asks no hooks"),
 		Entry("nothing of a Machine that is paused, and whose attempt is held by that", func() *clusterupgrade.Plan {
 			p := prepares(nodesToFetch(waiting), 1, heldBy(infrav1.HoldPreflightFailed))
 			p.Pools[0].Members[0].Machine.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 			return p
-		}(), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"),
+		}(), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, it is paused, or Rancher asks no hooks"),
 		Entry("nothing of a Machine that Cluster API moves to another template", func() *clusterupgrade.Plan {
 			p := nodesToFetch(waiting)
 			p.Pools[0].Members[0].Elemental.Annotations = map[string]string{
@@ -106,7 +109,7 @@ var _ = Describe("Stage Prefetch", func() {
 				clusterv1.TemplateClonedFromGroupKindAnnotation: infrav1.GroupVersion.WithKind("ElementalMachineTemplate").GroupKind().String(),
 			}
 			return p
-		}(), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, or it is paused"),
+		}(), 0, 0, "", "the hosts of a-1 fetch the image when they have an ElementalHostUpgrade: Cluster API starts it, it is paused, or Rancher asks no hooks"),
 	)
 
 	DescribeTable("gets a digest", func(p *clusterupgrade.Plan, runs, expected string) {

@@ -28,7 +28,7 @@ func ranchersOrder(pools []Pool) []infrav1.PoolStage {
 // AgainstRancher says why the order cannot be kept in a Cluster in which Rancher picks the nodes: it would wait for a node that waits for the order.
 // Empty if it can.
 func (p *Plan) AgainstRancher() string {
-	if !p.rancherDrains {
+	if !p.RancherDrains {
 		return ""
 	}
 	begun := false

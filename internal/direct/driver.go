@@ -106,10 +106,7 @@ func (d *Driver) Reconcile(ctx context.Context, of Rollout) (Result, error) {
 	for _, name := range slices.Sorted(maps.Keys(passes)) {
 		slices.SortFunc(passes[name].machines, func(a, b Machine) int { return InOrder(a.Machine, b.Machine) })
 		result, err := passes[name].run(ctx)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
+		failed = append(failed, err)
 		all.add(result)
 	}
 	return all, errors.Join(failed...)

@@ -23,7 +23,7 @@ import (
 type progress struct {
 	// hasUnfinished says that an attempt, whatever for, has not ended, or that a host has not joined yet.
 	hasUnfinished bool
-	// inService are the machines whose attempts have not taken their nodes out of service.
+	// inService are the machines whose attempts wait for a drain of Rancher, or prepare for it.
 	inService []*Machine
 	// failed are the machines whose attempts have not succeeded.
 	failed []failedMachine
@@ -72,13 +72,18 @@ func (p *pass) lookAtUnfinished(machine *Machine, all []infrav1.ElementalHostUpg
 	switch attempt := &all[unfinished]; {
 	case attempt.PhaseNow() != infrav1.UpgradeHostLost:
 		found.hasUnfinished = true
-		if !attempts.HasEntered(attempt, attempts.StepCordon) {
+		if held := attempts.FirstHold(attempt); (held == nil || held.Reason == infrav1.HoldRancherNotDraining) && !isStarted(attempt) {
 			found.inService = append(found.inService, machine)
 		}
 	case !attempt.Spec.Release:
 		found.failed = append(found.failed, failedMachine{machine, attempt})
 	}
 	return true
+}
+
+// isStarted reports whether an attempt has taken its node out of service, or had no need to.
+func isStarted(attempt *infrav1.ElementalHostUpgrade) bool {
+	return slices.ContainsFunc([]string{attempts.StepCordon, attempts.StepReboot, attempts.StepAssess}, func(step string) bool { return attempts.HasEntered(attempt, step) })
 }
 
 // lookAt a machine that something is rolled out to, and that no attempt is under way on.

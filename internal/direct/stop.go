@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
@@ -22,10 +23,10 @@ type failedMachine struct {
 // recordStop records in the rollout which of its attempts has stopped it. An attempt that does not end well records that itself, before its slot is free: what
 // the cache has not seen yet removes no stop.
 func (p *pass) recordStop(ctx context.Context, found []failedMachine) error {
-	if p.rollout == nil || p.driver == infrav1.DriverRancherDrain { // which waits for one that has not succeeded
+	if p.rollout == nil {
 		return nil
 	}
-	stoppedBy, err := p.stopOf(ctx, found)
+	stoppedBy, err := p.stopOf(ctx, slices.DeleteFunc(slices.Clone(found), func(f failedMachine) bool { return attempts.IsAwaitedByRancher(f.attempt) }))
 	if err != nil || stoppedBy == p.rollout.Spec.StoppedBy {
 		return err
 	}
@@ -66,5 +67,5 @@ func (p *pass) stops(ctx context.Context, name string) (bool, error) {
 		isThere := phase.IsEnd() && owner.NotedRollout(machine.Elemental) != p.rollout.Name // its host has reached the OS in another way
 		return machine.Elemental.Name == attempt.Spec.ElementalMachineName && !isThere
 	})
-	return !hasEndedWell && !isReleased && isOurs, nil
+	return !hasEndedWell && !isReleased && isOurs && !attempts.IsAwaitedByRancher(attempt), nil
 }
