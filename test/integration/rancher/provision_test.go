@@ -60,6 +60,8 @@ var _ = Describe("A cluster of Rancher with one control plane and two workers", 
 		Eventually(podsOf).WithContext(ctx).WithArguments(cluster).Should(HaveLen(4))
 		running, err := podsOf(ctx, cluster)
 		Expect(err).NotTo(HaveOccurred())
+		placed := &corev1.PodList{}
+		Expect(cluster.WorkloadKube().List(ctx, placed, client.MatchingLabels(suite.Web(0).Labels))).To(Succeed())
 		began := time.Now()
 		_, err = theLab.Rancher.RaiseProvisionGeneration(ctx, cluster.RancherKey())
 		Expect(err).NotTo(HaveOccurred())
@@ -73,7 +75,7 @@ var _ = Describe("A cluster of Rancher with one control plane and two workers", 
 			plane := cordons[cluster.ControlPlaneHostName(1)][0].From
 			Expect(cordons[identity.Node][0].From).To(BeTemporally(">=", plane), "the control plane is the first")
 		}
-		Expect(audit.Evictions(events)).To(And(Not(BeEmpty()), HaveEach(HaveField("User", rancher.User))))
+		Expect(audit.Evictions(events)).To(And(Not(BeEmpty()), HaveEach(HaveField("User", rancher.User))), "cordons %v, Pods before %v", cordons, placed.Items)
 		Eventually(podsOf).WithContext(ctx).WithArguments(cluster).Should(And(HaveLen(4), Not(ContainElements(running))), "Pods have moved")
 	})
 })
