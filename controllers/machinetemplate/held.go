@@ -79,7 +79,8 @@ func (r *Reconciler) findHolds(
 			return isAnnounced(template, hold.Reason) || slices.Contains(renewed, hold.Reason) || seen != nil && err == nil
 		})...)
 	}
-	if failed != nil && len(found) == 0 && !apierrors.IsConflict(failed) {
+	isUnknown := len(found) == 0 || seen != nil && !seen.complete
+	if failed != nil && isUnknown && !apierrors.IsConflict(failed) {
 		found = append(found, heldBecause(infrav1.BlockedReason, "", shortened(strings.ReplaceAll(failed.Error(), "\n", "; "))))
 	}
 	return found, err

@@ -16,6 +16,8 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
@@ -112,6 +114,27 @@ var _ = Describe("A patched template, in a Cluster that Rancher has provisioned"
 		apiserver.Change(ctx, c, failed, func() { failed.Spec.Cancel = true })
 		w.reconcile()
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(And(ContainSubstring("Rancher goes on without it"), Not(ContainSubstring("set spec.cancel"))))
+	})
+
+	It("is stopped by one that has failed before its drain until a user gives it up, and by one of another driver as before", func() {
+		elemental := w.addMachine("alone", nil)
+		apiserver.Change(ctx, c, elemental, func() { owner.Note(elemental, "t", osversion.Hash(ownertest.OS(imageA)), "") })
+		list("worker", "controlPlane")
+		w.reconcile()
+		stoppedBy := func() string {
+			GinkgoHelper()
+			w.reconcile()
+			return w.onlyRollout().Spec.StoppedBy
+		}
+		failed, alone := w.attemptOn(worker), w.attemptOn("alone")
+		w.end(failed, infrav1.UpgradeFailed)
+		Expect(stoppedBy()).To(Equal(failed.Name))
+		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("No other host fetches the image of this template in Cluster c, and Rancher waits"))
+		w.end(alone, infrav1.UpgradeFailed)
+		Expect(stoppedBy()).To(Equal(failed.Name))
+		apiserver.Change(ctx, c, failed, func() { failed.Spec.Cancel = true })
+		Expect(stoppedBy()).To(Equal(alone.Name))
+		Expect(stoppedBy()).To(Equal(alone.Name))
 	})
 
 	It("counts no Machine whose node is out of service", func() {

@@ -87,7 +87,7 @@ func templateOfAttempt(_ context.Context, object client.Object) []reconcile.Requ
 
 func attemptChanged() predicate.Funcs {
 	return afterStart(predicates.Changed(func(attempt *infrav1.ElementalHostUpgrade) any {
-		return []any{attempt.PhaseNow(), attempt.Spec.Release, attempt.DeletionTimestamp.IsZero()}
+		return []any{attempt.PhaseNow(), attempt.Spec.Release, attempt.Spec.Cancel, attempt.DeletionTimestamp.IsZero()}
 	}))
 }
 

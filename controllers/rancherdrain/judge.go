@@ -103,7 +103,7 @@ func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, clus
 	}
 	unfinished := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() })
 	switch {
-	case unfinished != nil && (isStarted(unfinished) || driver != infrav1.DriverRancherDrain):
+	case unfinished != nil && (isStarted(unfinished) || driver != infrav1.DriverRancherDrain && !drain.IsGivenUp()):
 		return judgeUnfinished(unfinished), nil
 	case driver != infrav1.DriverRancherDrain, drain.IsGivenUp(): // an attempt waits for the drain after one that was given up
 		return verdict{Answers: both}, nil

@@ -40,8 +40,10 @@ type pass struct {
 
 // run a step, unless the Cluster is paused.
 func (p *pass) run(ctx context.Context) (Result, error) {
-	if why, err := p.isPaused(ctx); why != "" || err != nil {
-		return p.paused(why), err
+	if why, err := p.isPaused(ctx); err != nil {
+		return Result{}, err
+	} else if why != "" {
+		return p.paused(why), nil
 	}
 	left, err := p.leaveUpdated(ctx)
 	if err != nil {
@@ -95,15 +97,17 @@ func (p *pass) step(ctx context.Context) (Result, error) {
 	if err := p.recordStop(ctx, progress.failed); err != nil {
 		return Result{}, err
 	}
-	drains, drainsErr := p.awaitDrains(ctx, &progress)
-	result, err := p.requestAll(ctx, progress.pending)
-	for _, machine := range progress.paused {
-		result.add(p.waits(machine, isPausedItself))
-	}
+	result := Result{}
 	if len(progress.failed) > 0 {
 		result.add(waitingFor(&inplace.Problem{Reason: infrav1.AttemptNotSucceededReason, Message: p.failure(progress.failed[0])}))
 	}
+	drains, drainsErr := p.awaitDrains(ctx, &progress)
 	result.add(drains)
+	requested, err := p.requestAll(ctx, progress.pending)
+	result.add(requested)
+	for _, machine := range progress.paused {
+		result.add(p.waits(machine, isPausedItself))
+	}
 	if progress.isBusy() {
 		result.add(Result{After: retry})
 	}

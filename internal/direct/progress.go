@@ -124,13 +124,9 @@ func (p *pass) failure(of failedMachine) string {
 	}
 	stopped := "No other Machine of this template in Cluster " + p.cluster + " is upgraded"
 	if p.driver == infrav1.DriverRancherDrain {
-		stopped = "Rancher waits in its drain of the Node"
-		switch {
-		case attempt.Spec.Cancel || attempt.Spec.Release:
-			stopped = "Rancher goes on without it"
-		case attempt.PhaseNow() != infrav1.UpgradeHostLost:
-			remedy += "; to have Rancher go on without it, set spec.cancel"
-		}
+		without := ""
+		stopped, without = p.stoppedInDrains(attempt)
+		remedy += without
 	}
 	return fmt.Sprintf("ElementalHostUpgrade %s of Machine %s %s: %s. %s: %s", attempt.Name, machine.Machine.Name, how, attempt.Status.Message, stopped, remedy)
 }

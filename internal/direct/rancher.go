@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rancher"
@@ -75,4 +76,19 @@ func (p *pass) concurrency(ctx context.Context, of *rancher.ControlPlane, cluste
 		return "", nil
 	}
 	return fmt.Sprintf(". Beware: %s, and maxConcurrent %d in %s: the other Nodes that Rancher cordons wait", above, most, where), nil
+}
+
+// stoppedInDrains says what an attempt that has not succeeded stops, and what has Rancher go on without it.
+func (p *pass) stoppedInDrains(attempt *infrav1.ElementalHostUpgrade) (stopped, without string) {
+	if attempt.Spec.Cancel || attempt.Spec.Release {
+		return "Rancher goes on without it", ""
+	}
+	if attempt.PhaseNow() != infrav1.UpgradeHostLost {
+		without = "; to have Rancher go on without it, set spec.cancel"
+	}
+	stopped = "Rancher waits in its drain of the Node"
+	if !attempts.IsAwaitedByRancher(attempt) {
+		stopped = "No other host fetches the image of this template in Cluster " + p.cluster + ", and " + stopped
+	}
+	return stopped, without
 }

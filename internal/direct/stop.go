@@ -38,14 +38,14 @@ func (p *pass) recordStop(ctx context.Context, found []failedMachine) error {
 // stopOf is the name of the attempt that stops the rollout: the recorded one as long as it does, and then the first that has not succeeded. Empty if there is none.
 func (p *pass) stopOf(ctx context.Context, found []failedMachine) (string, error) {
 	recorded := p.rollout.Spec.StoppedBy
-	switch {
-	case slices.ContainsFunc(found, func(f failedMachine) bool { return f.attempt.Name == recorded }):
+	if slices.ContainsFunc(found, func(f failedMachine) bool { return f.attempt.Name == recorded }) {
 		return recorded, nil
-	case len(found) > 0:
-		return found[0].attempt.Name, nil
 	}
 	if stops, err := p.stops(ctx, recorded); err != nil || stops {
 		return recorded, err
+	}
+	if len(found) > 0 {
+		return found[0].attempt.Name, nil
 	}
 	return "", nil
 }
@@ -63,7 +63,7 @@ func (p *pass) stops(ctx context.Context, name string) (bool, error) {
 	phase := attempt.PhaseNow()
 	hasEndedWell := phase == infrav1.UpgradeSucceeded || phase == infrav1.UpgradeSuperseded
 	isReleased := phase == infrav1.UpgradeHostLost && attempt.Spec.Release
-	isOurs := slices.ContainsFunc(p.machines, func(machine Machine) bool {
+	isOurs := slices.ContainsFunc(p.of.Machines, func(machine Machine) bool { // those of the other driver, too
 		isThere := phase.IsEnd() && owner.NotedRollout(machine.Elemental) != p.rollout.Name // its host has reached the OS in another way
 		return machine.Elemental.Name == attempt.Spec.ElementalMachineName && !isThere
 	})
