@@ -79,11 +79,15 @@ func (r *Reconciler) findHolds(
 			return isAnnounced(template, hold.Reason) || slices.Contains(renewed, hold.Reason) || seen != nil && err == nil
 		})...)
 	}
-	isUnknown := len(found) == 0 || seen != nil && !seen.complete
-	if failed != nil && isUnknown && !apierrors.IsConflict(failed) {
+	if isHeldByError(failed, found, seen) {
 		found = append(found, heldBecause(infrav1.BlockedReason, "", shortened(strings.ReplaceAll(failed.Error(), "\n", "; "))))
 	}
 	return found, err
+}
+
+// isHeldByError reports whether the error of this reconcile has to be said: nothing else holds the template, or not all Clusters were looked at.
+func isHeldByError(failed error, found []infrav1.UpgradeHold, seen *observation) bool {
+	return failed != nil && !apierrors.IsConflict(failed) && (len(found) == 0 || seen != nil && !seen.complete)
 }
 
 func has(holds []infrav1.UpgradeHold, reason infrav1.HoldReason) bool {
