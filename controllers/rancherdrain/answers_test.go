@@ -210,8 +210,8 @@ var _ = Describe("A drain of Rancher", func() {
 		Expect(w.answers()).To(Equal(answers{pre: otherToken}), "that was asked by the former drain")
 	})
 
-	It("is answered if it is withdrawn before the Node is drained", func() {
-		w.patch(imageB)
+	DescribeTable("is answered if it is withdrawn before the Node is drained", func(given func(*world)) {
+		given(w)
 		w.asks(rancher.PreDrainAnnotation)
 		w.reconcile()
 		Expect(w.answers()).To(BeEmpty())
@@ -221,18 +221,10 @@ var _ = Describe("A drain of Rancher", func() {
 		w.asks(rancher.DrainDoneAnnotation, rancher.PostDrainAnnotation)
 		w.reconcile()
 		Expect(w.answers()).To(Equal(bothGiven), "the Node is drained all the same, and nothing begins in this drain")
-	})
-
-	It("does not wait, if it is withdrawn, for an attempt that waits for it: that waits for the next drain", func() {
-		w.rollOut(attempts.StepApprove)
-		w.asks(rancher.PreDrainAnnotation)
-		w.rancher(answers{rancher.UncordonAnnotation: token})
-		w.reconcile()
-		Expect(w.answers()).To(Equal(bothGiven))
-		w.asks(rancher.DrainDoneAnnotation, rancher.PostDrainAnnotation)
-		w.reconcile()
-		Expect(w.answers()).To(Equal(bothGiven), "the Node is drained all the same")
-	})
+	},
+		Entry("before an attempt is made", pending),
+		Entry("while one waits for it, which waits for the next drain then", underway(attempts.StepApprove)),
+	)
 
 	It("waits for the attempt that has taken the Node out of service although it is withdrawn", func() {
 		w.rollOut(attempts.StepCordon)

@@ -103,17 +103,12 @@ func (r *Reconciler) judgeMachine(ctx context.Context, drain rancher.Drain, clus
 	}
 	unfinished := attempts.NewestWhere(all, func(u *infrav1.ElementalHostUpgrade) bool { return !u.PhaseNow().IsEnd() })
 	switch {
-	case unfinished != nil && (isStarted(unfinished) || driver != infrav1.DriverRancherDrain && !drain.IsGivenUp()):
+	case unfinished != nil && (attempts.HasStarted(unfinished) || driver != infrav1.DriverRancherDrain && !drain.IsGivenUp()):
 		return judgeUnfinished(unfinished), nil
 	case driver != infrav1.DriverRancherDrain, drain.IsGivenUp(): // an attempt waits for the drain after one that was given up
 		return verdict{Answers: both}, nil
 	}
 	return r.judgeWish(ctx, wish{cluster: cluster, machine: machine, elemental: elemental, unfinished: unfinished})
-}
-
-// isStarted reports whether an attempt has taken its node out of service, or its host was triggered before it was moved here.
-func isStarted(attempt *infrav1.ElementalHostUpgrade) bool {
-	return attempts.HasEntered(attempt, attempts.StepCordon) || attempts.HasEntered(attempt, attempts.StepReboot)
 }
 
 // answersOf an attempt that has not ended.

@@ -23,6 +23,11 @@ const (
 	StepAssess = "Assess"
 )
 
+// HasStarted reports whether an attempt has taken its node out of service, or its host was triggered before it was moved to this management cluster.
+func HasStarted(attempt *infrav1.ElementalHostUpgrade) bool {
+	return HasEntered(attempt, StepCordon) || HasEntered(attempt, StepReboot)
+}
+
 // Steps of an attempt by which Rancher is answered.
 const (
 	// StepHandOver lets Rancher drain the node, and waits for it.

@@ -113,8 +113,7 @@ func isUnfinished(attempt *infrav1.ElementalHostUpgrade) bool {
 
 // IsAwaitedByRancher reports whether an attempt that does not end well stops nothing: Rancher waits for it itself, in its drain, or a user has given it up.
 func IsAwaitedByRancher(attempt *infrav1.ElementalHostUpgrade) bool {
-	isGivenUp := attempt.Spec.Cancel || attempt.Spec.Release
-	return attempt.Spec.Driver == infrav1.DriverRancherDrain && (isGivenUp || HasEntered(attempt, StepCordon) || HasEntered(attempt, StepReboot))
+	return attempt.Spec.Driver == infrav1.DriverRancherDrain && (attempt.Spec.Cancel || attempt.Spec.Release || HasStarted(attempt))
 }
 
 // Before is the attempt of a Cluster that comes before that of another node, and is chosen; nil if there is none. It must not be changed.

@@ -72,7 +72,7 @@ func (p *pass) lookAtUnfinished(machine *Machine, all []infrav1.ElementalHostUpg
 	switch attempt := &all[unfinished]; {
 	case attempt.PhaseNow() != infrav1.UpgradeHostLost:
 		found.hasUnfinished = true
-		if held := attempts.FirstHold(attempt); (held == nil || held.Reason == infrav1.HoldRancherNotDraining) && !isStarted(attempt) {
+		if awaitsDrain(attempt) {
 			found.inService = append(found.inService, machine)
 		}
 	case !attempt.Spec.Release:
@@ -81,9 +81,10 @@ func (p *pass) lookAtUnfinished(machine *Machine, all []infrav1.ElementalHostUpg
 	return true
 }
 
-// isStarted reports whether an attempt has taken its node out of service, or had no need to.
-func isStarted(attempt *infrav1.ElementalHostUpgrade) bool {
-	return slices.ContainsFunc([]string{attempts.StepCordon, attempts.StepReboot, attempts.StepAssess}, func(step string) bool { return attempts.HasEntered(attempt, step) })
+// awaitsDrain reports whether an attempt waits for a drain of Rancher, or prepares for it. One whose host runs the OS already is assessed at once.
+func awaitsDrain(attempt *infrav1.ElementalHostUpgrade) bool {
+	held := attempts.FirstHold(attempt)
+	return (held == nil || held.Reason == infrav1.HoldRancherNotDraining) && !attempts.HasStarted(attempt) && !attempts.HasEntered(attempt, attempts.StepAssess)
 }
 
 // lookAt a machine that something is rolled out to, and that no attempt is under way on.
