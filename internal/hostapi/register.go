@@ -28,11 +28,15 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
 )
 
-// getRegistration returns a host's configuration.
+// getRegistration returns a host's configuration. A registration whose status its controller has yet to write, such as one that
+// clusterctl has just moved, has no address that its hosts could keep.
 func (s *Server) getRegistration(r *http.Request) (reply, error) {
 	registration, err := s.authenticateRegistration(r)
 	if err != nil {
 		return reply{}, err
+	}
+	if registration.Status.URI == "" {
+		return reply{}, refuseForNow(fmt.Sprintf("ElementalRegistration %s/%s has no address yet", registration.Namespace, registration.Name))
 	}
 	rules, err := s.roots.Complete(r.Context(), registration.Namespace, imagerules.Convert(registration.Spec.ImageVerification))
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/token"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
 var _ = Describe("Registering a host", func() {
@@ -40,6 +41,23 @@ var _ = Describe("Registering a host", func() {
 		Expect(json.Unmarshal(told.Config, &config)).To(Succeed())
 		Expect(config.Elemental.Registration).To(Equal(infrav1.Registration{URI: endpoint.URI, CACert: "authorities of the controller"}))
 		Expect(config.CloudConfig["users"].Raw).To(MatchJSON(`[{"name":"root"}]`))
+	})
+
+	It("hands out no configuration without an address, as after a move", func(ctx SpecContext) {
+		endpoint := openRegistration(ctx, nil)
+		registration := &infrav1.ElementalRegistration{}
+		Expect(plane.Client.Get(ctx, client.ObjectKey{Namespace: endpoint.Namespace, Name: endpoint.Name}, registration)).To(Succeed())
+		written := registration.Status
+		apiserver.ChangeStatus(ctx, plane.Client, registration, func() { registration.Status = infrav1.ElementalRegistrationStatus{} })
+		var refused answer
+		Eventually(func() int {
+			refused = get(ctx, endpoint, "", asRegistration(endpoint))
+			return refused.status
+		}).Should(Equal(http.StatusServiceUnavailable))
+		Expect(refused.message()).To(Equal("ElementalRegistration " + endpoint.Namespace + "/edge has no address yet, try again"))
+		Expect(refused.header.Get("Retry-After")).NotTo(BeEmpty())
+		apiserver.ChangeStatus(ctx, plane.Client, registration, func() { registration.Status = written })
+		Eventually(func() int { return get(ctx, endpoint, "", asRegistration(endpoint)).status }).Should(Equal(http.StatusOK))
 	})
 
 	It("tells the address that an operator has set, and no token that stands in spec, and serves hosts that use it", func(ctx SpecContext) {
