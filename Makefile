@@ -188,8 +188,6 @@ generate: ## Generate deep-copy functions for the API
 manifests: ## Generate CRDs, the manager's ClusterRole and webhook configurations from markers
 	@$(BUILD_TOOLS) controller-gen
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
-	$(CONTROLLER_GEN) crd paths=./hack/crds/schema output:crd:stdout | \
-		go run ./hack/crds config/crd/bases/infrastructure.cluster.x-k8s.io_elementalmachinetemplates.yaml
 	$(CONTROLLER_GEN) rbac:roleName=manager-role $(RBAC_PATHS) output:rbac:artifacts:config=config/rbac
 	$(CONTROLLER_GEN) webhook paths=./internal/webhooks/... output:webhook:artifacts:config=config/webhook
 

@@ -20,6 +20,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/hooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -41,7 +42,7 @@ func templateObject(name string, spec map[string]any) map[string]any {
 }
 
 func osOf(image string) map[string]any {
-	return map[string]any{"osVersion": map[string]any{"imageUri": image}}
+	return map[string]any{"osVersion": map[string]any{"imageURI": image}}
 }
 
 // setRequest is a change from template "old" to "new" of a MachineDeployment "md" in a cluster "c".
@@ -127,6 +128,8 @@ var _ = Describe("CanUpdateMachineSet", func() {
 		Entry("an OS where there was none", map[string]any{"selector": map[string]any{}}, map[string]any{"selector": map[string]any{}, "osVersionManagement": osOf("b")}, true),
 		Entry("an OS in an empty spec", map[string]any{}, map[string]any{"osVersionManagement": osOf("b")}, true),
 		Entry("no OS any more", map[string]any{"osVersionManagement": osOf("a"), "selector": map[string]any{}}, map[string]any{"selector": map[string]any{}}, true),
+		Entry("another name of the image", map[string]any{"osVersionManagement": map[string]any{"osVersion": map[string]any{"imageUri": "a"}}},
+			map[string]any{"osVersionManagement": osOf("a")}, true),
 		Entry("a key of another plugin", map[string]any{"osVersionManagement": osOf("a")},
 			map[string]any{"osVersionManagement": map[string]any{"osVersion": map[string]any{"imageUri": "a"}, "firmware": []any{1, 2.5}}}, true),
 		Entry("a copy of the same content", map[string]any{"osVersionManagement": osOf("a")}, map[string]any{"osVersionManagement": osOf("a")}, false),
@@ -243,10 +246,10 @@ var _ = Describe("CanUpdateMachineSet", func() {
 			Expect(response.Message).To(ContainSubstring("spec.options of ElementalRollout new"))
 
 			By("but not those of a rollout of what the template had before")
-			apiserver.Change(ctx, c, template, func() { template.Spec.Template.Spec.OSVersionManagement = ownertest.OS("c") })
+			apiserver.Change(ctx, c, template, func() { template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("c") })
 			response = ask(setRequest{namespace: namespace, current: templateObject("old", map[string]any{}), desired: desired}.build())
 			Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusSuccess), response.Message)
-			apiserver.Change(ctx, c, template, func() { template.Spec.Template.Spec.OSVersionManagement = ownertest.OS("b") })
+			apiserver.Change(ctx, c, template, func() { template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("b") })
 
 			By("nor where the template stays the same")
 			desired["metadata"].(map[string]any)["name"] = "old"

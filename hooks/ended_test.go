@@ -7,10 +7,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -47,7 +48,7 @@ var _ = Describe("UpdateMachine", func() {
 			return &infrav1.ElementalHostUpgrade{
 				ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: map[string]string{infrav1.MachineNameLabel: "m"}},
 				Spec: infrav1.ElementalHostUpgradeSpec{ClusterName: "c", MachineName: "m", ElementalMachineName: "m", HostName: "h", ImageURI: oldImage,
-					OSVersionManagement: ownertest.OS(oldImage)},
+					OSVersionManagement: osversion.OfImage(oldImage)},
 				Status: infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeSucceeded, Digest: "sha256:2"},
 			}
 		}
@@ -64,8 +65,7 @@ var _ = Describe("UpdateMachine", func() {
 
 		It("is not done under another name, where the booted image is not all that is wanted", func() {
 			template := ownertest.Template(w.namespace, "with-recovery", newImage)
-			template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{
-				Raw: []byte(`{"imageUri":"oci:registry/os:2","upgradeRecovery":true}`)}}
+			template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ImageURI: "oci:registry/os:2", UpgradeRecovery: ptr.To(true)}}
 			w.wants(template)
 			w.elemental.Spec.OSVersionManagement = template.Spec.Template.Spec.OSVersionManagement
 			ended(madeUp("other"))
@@ -91,7 +91,7 @@ var _ = Describe("UpdateMachine", func() {
 		patch := func() {
 			GinkgoHelper()
 			template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "new"}}
-			apiserver.Change(ctx, c, template, func() { template.Spec.Template.Spec.OSVersionManagement = ownertest.OS("oci:registry/os:3") })
+			apiserver.Change(ctx, c, template, func() { template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("oci:registry/os:3") })
 			next := ownertest.Rollout(template, "c")
 			next.Name, next.Spec.Revision = "next", 2
 			plane.Create(ctx, next)
@@ -128,7 +128,7 @@ var _ = Describe("UpdateMachine", func() {
 		It("is done where the template has another OS by now", func() {
 			template := &infrav1.ElementalMachineTemplate{}
 			Expect(c.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "new"}, template)).To(Succeed())
-			template.Spec.Template.Spec.OSVersionManagement = ownertest.OS("oci:registry/os:3")
+			template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("oci:registry/os:3")
 			Expect(c.Update(ctx, template)).To(Succeed())
 			Expect(w.call()).To(beDone())
 		})

@@ -79,6 +79,6 @@ func imageVariable(global, specific []runtimehooksv1.Variable) (string, error) {
 // the image.
 func imagePatch(image string) map[string]any {
 	within := func(key string, value any) map[string]any { return map[string]any{key: value} }
-	osVersion := within(infrav1.OSVersionKey, map[string]any{"imageUri": image, "managedOSVersionName": nil, "resolvedFrom": nil})
+	osVersion := within(infrav1.OSVersionKey, map[string]any{"imageURI": image, "imageUri": nil, "managedOSVersionName": nil, "resolvedFrom": nil})
 	return within("spec", within("template", within("spec", within(coveredField, osVersion))))
 }

@@ -91,7 +91,7 @@ var _ = Describe("The variable of a ClusterClass", func() {
 			"full": map[string]any{
 				"selector": map[string]any{"matchLabels": map[string]any{"rack": "r1"}},
 				"osVersionManagement": map[string]any{
-					"osVersion": map[string]any{"imageUri": image, "upgradeRecovery": true},
+					"osVersion": map[string]any{"imageURI": image, "upgradeRecovery": true},
 					"firmware":  "7",
 				},
 			},
@@ -109,7 +109,7 @@ var _ = Describe("The variable of a ClusterClass", func() {
 			}))},
 		}
 		Expect(patchedSpecs(request, generate(request))).To(HaveKeyWithValue("a", map[string]any{
-			"osVersionManagement": map[string]any{"osVersion": map[string]any{"imageUri": image, "debug": true}},
+			"osVersionManagement": map[string]any{"osVersion": map[string]any{"imageURI": image, "debug": true}},
 		}))
 	})
 

@@ -72,7 +72,7 @@ func (t *topology) add(name string, labels map[string]string) {
 		machine.Labels[key] = value
 	}
 	host := &infrav1.ElementalHost{ObjectMeta: t.meta(name)}
-	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Name: name}
+	host.Spec.Approved, host.Spec.MachineRef = true, &infrav1.LocalReference{Name: name}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: t.node(name)}}
 	plane.Create(ctx, machine, host, node)
 	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: node.Name}

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
@@ -18,7 +18,9 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // withoutMachines is an API server that does not list Machines.
@@ -37,7 +39,7 @@ var _ = Describe("UpdateMachine", func() {
 
 	unmanaged := func() *infrav1.ElementalMachine {
 		asked := w.elemental.DeepCopy()
-		asked.Spec.OSVersionManagement = nil
+		asked.Spec.OSVersionManagement = infrav1.OSVersionManagement{}
 		return asked
 	}
 	notRead := beInProgress("The state of the upgrade cannot be read at the moment")
@@ -52,14 +54,14 @@ var _ = Describe("UpdateMachine", func() {
 			Expect(ask(w.machine, unmanaged())).To(beInProgress("ElementalMachine m, which Machine m names, does not exist"))
 		})
 		It("a Machine that names another ElementalMachine, which wants no image either", func() {
-			w.elemental.Spec.OSVersionManagement = nil
+			w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{}
 			Expect(c.Update(ctx, w.elemental)).To(Succeed())
 			asked := unmanaged()
 			asked.Name = "other"
 			Expect(ask(w.machine, asked)).To(HaveField("Status", runtimehooksv1.ResponseStatusFailure))
 		})
 		It("a Machine of another provider whose name is that of an ElementalMachine", func() {
-			w.elemental.Spec.OSVersionManagement = nil
+			w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{}
 			Expect(c.Update(ctx, w.elemental)).To(Succeed())
 			foreign := ownertest.Machine(ownertest.MachineSet(w.md, "ms", "new", 1), "foreign")
 			foreign.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "other.io", Kind: "OtherMachine", Name: "m"}
@@ -68,8 +70,8 @@ var _ = Describe("UpdateMachine", func() {
 			Expect(ask(foreign, unmanaged())).To(HaveField("RetryAfterSeconds", BeNumerically(">", 0)))
 		})
 		It("an ElementalMachine that cannot be understood", func() {
-			w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":7}`)}}
-			Expect(c.Update(ctx, w.elemental)).To(Succeed())
+			w.elemental.Spec.OSVersionManagement = specs.OS(`{"imageUri":7}`)
+			plane.WithFormerSchema(ctx, "ElementalMachine", func() { Expect(c.Update(ctx, w.elemental)).To(Succeed()) })
 			Expect(ask(w.machine, unmanaged())).To(notRead)
 		})
 	})
@@ -103,8 +105,7 @@ var _ = Describe("UpdateMachine", func() {
 		BeforeEach(func() {
 			w.boots(infrav1.HostOS{ImageURI: newImage, BootMode: "active"})
 			template := ownertest.Template(w.namespace, "with-recovery", newImage)
-			template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{
-				Raw: []byte(`{"imageUri":"oci:registry/os:2","upgradeRecovery":true}`)}}
+			template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ImageURI: "oci:registry/os:2", UpgradeRecovery: ptr.To(true)}}
 			w.wants(template)
 			w.elemental.Spec.OSVersionManagement = template.Spec.Template.Spec.OSVersionManagement
 		})
@@ -191,6 +192,6 @@ func (w *worker) other(name string) *infrav1.ElementalHostUpgrade {
 	return &infrav1.ElementalHostUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: map[string]string{infrav1.MachineNameLabel: "m"}},
 		Spec: infrav1.ElementalHostUpgradeSpec{ClusterName: "c", MachineName: "m", ElementalMachineName: "m", HostName: "h",
-			ImageURI: "x", OSVersionManagement: ownertest.OS("x")},
+			ImageURI: "x", OSVersionManagement: osversion.OfImage("x")},
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
@@ -32,16 +33,15 @@ var _ = Describe("UpdateMachine, asked by somebody else than Cluster API", func(
 		machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: theirs.namespace, Name: "made-up"}}
 		machine.Spec.ClusterName = "c"
 		elemental := ownertest.ElementalMachine(theirs.namespace, "made-up", "new", theirImage)
-		elemental.Spec.HostRef = &corev1.ObjectReference{Namespace: victim.namespace, Name: victim.host.Name}
+		elemental.Spec.HostRef = &infrav1.LocalReference{Name: victim.host.Name}
 		Expect(ask(machine, elemental)).To(beInProgress("Machine made-up does not exist"))
 		Expect(victim.upgrades()).To(BeEmpty())
 		Expect(theirs.upgrades()).To(BeEmpty())
 	})
 
-	It("puts nothing on a host of another namespace that a stored ElementalMachine names", func() {
+	It("puts nothing on a host of another namespace that has the name in a stored ElementalMachine", func() {
 		theirs := newWorker()
 		Expect(c.Delete(ctx, theirs.host)).To(Succeed())
-		theirs.elemental.Spec.HostRef.Namespace = victim.namespace
 		Expect(theirs.call()).To(beInProgress("ElementalHost h, which serves the Machine, does not exist"))
 		Expect(victim.upgrades()).To(BeEmpty())
 		Expect(theirs.upgrades()).To(BeEmpty())
@@ -49,7 +49,7 @@ var _ = Describe("UpdateMachine, asked by somebody else than Cluster API", func(
 
 	It("puts no other image on a host than its ElementalMachine names", func() {
 		elemental := victim.elemental.DeepCopy()
-		elemental.Spec.OSVersionManagement = ownertest.OS(theirImage)
+		elemental.Spec.OSVersionManagement = osversion.OfImage(theirImage)
 		Expect(ask(victim.machine, elemental)).To(beInProgress("Waiting for Cluster API to request the present OS of ElementalMachine m"))
 		Expect(victim.upgrades()).To(BeEmpty())
 	})
@@ -147,7 +147,7 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 			"have it name one, or delete the Machine")),
 		Entry("for an owner whose ManagedOSVersion has not been looked up", func() {
 			template := ownertest.Template(w.namespace, "managed", "")
-			template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"v2"}`)}}
+			template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ManagedOSVersionName: "v2"}}
 			w.wants(template)
 		}, Equal("Waiting for ManagedOSVersion v2 to be looked up: see the conditions of ElementalMachineTemplate managed")),
 	)
@@ -211,7 +211,7 @@ var _ = Describe("UpdateMachine creates no attempt", func() {
 		w.host.Labels = map[string]string{infrav1.NeedsResetLabel: "true"}
 		Expect(c.Update(ctx, w.host)).To(Succeed())
 		elemental := w.elemental.DeepCopy()
-		elemental.Spec.OSVersionManagement = ownertest.OS("oci:registry/os:9")
+		elemental.Spec.OSVersionManagement = osversion.OfImage("oci:registry/os:9")
 		Expect(ask(w.machine, elemental)).To(beInProgress("Drain (7/14)"))
 		Expect(w.upgrades()).To(HaveLen(1))
 	})

@@ -6,9 +6,9 @@ package hooks_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +20,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const (
@@ -48,11 +49,11 @@ func newWorker() *worker {
 	w.machine = ownertest.Machine(set, "m")
 	w.machine.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""}
 	w.host = &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "h"}}
-	w.host.Spec.MachineRef = &corev1.ObjectReference{Namespace: w.namespace, Name: "m"}
+	w.host.Spec.MachineRef = &infrav1.LocalReference{Name: "m"}
 	plane.Create(ctx, w.machine, w.host)
 	w.boots(infrav1.HostOS{ImageURI: oldImage, BootMode: "active"})
 	w.elemental = ownertest.ElementalMachine(w.namespace, "m", "new", newImage)
-	w.elemental.Spec.HostRef = &corev1.ObjectReference{Namespace: w.namespace, Name: "h"}
+	w.elemental.Spec.HostRef = &infrav1.LocalReference{Name: "h"}
 	w.elemental.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: w.machine.Name, UID: w.machine.UID,
 	}}
@@ -78,7 +79,7 @@ func (w *worker) boots(os infrav1.HostOS) {
 func (w *worker) call() *runtimehooksv1.UpdateMachineResponse {
 	GinkgoHelper()
 	Expect(c.Update(ctx, w.elemental)).To(Succeed())
-	if w.elemental.Spec.OSVersionManagement != nil {
+	if !w.elemental.Spec.OSVersionManagement.IsZero() {
 		w.rollsOut()
 	}
 	return ask(w.machine, w.elemental)
@@ -158,14 +159,10 @@ func (w *worker) attemptIs(status infrav1.ElementalHostUpgradeStatus) {
 
 var _ = It("UpdateMachine waits for the ManagedOSVersion that the Machine names, and never takes it for nothing", func() {
 	w := newWorker()
-	w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{
-		infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"v2","imageUri":"` + oldImage + `","resolvedFrom":"v1"}`)},
-	}
+	w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ManagedOSVersionName: "v2", ImageURI: oldImage, ResolvedFrom: "v1"}}
 	Expect(w.call()).To(beInProgress("Waiting for ManagedOSVersion v2 to be looked up: see the conditions of the ElementalMachine"))
 	Expect(w.upgrades()).To(BeEmpty())
-	w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{
-		infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"v2","imageUri":"` + newImage + `","resolvedFrom":"v2"}`)},
-	}
+	w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ManagedOSVersionName: "v2", ImageURI: newImage, ResolvedFrom: "v2"}}
 	w.call()
 	Expect(w.attempt().Spec.ImageURI).To(Equal(newImage))
 })
@@ -200,7 +197,7 @@ var _ = Describe("UpdateMachine", func() {
 			HaveField("HostName", "h"), HaveField("TemplateName", "new"), HaveField("ImageURI", newImage),
 			HaveField("Options.MaxConcurrent", int32(7)),
 		))
-		Expect(osversion.Same(attempt.Spec.OSVersionManagement, ownertest.OS(newImage))).To(BeTrue())
+		Expect(osversion.Same(attempt.Spec.OSVersionManagement, osversion.OfImage(newImage))).To(BeTrue())
 		Expect(attempt.Labels).To(And(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"), HaveKeyWithValue(infrav1.MachineNameLabel, "m")))
 		Expect(attempt.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "ElementalHost"), HaveField("UID", w.host.UID), HaveField("BlockOwnerDeletion", BeNil()))))
 	})
@@ -282,14 +279,13 @@ var _ = Describe("UpdateMachine", func() {
 			}),
 			Entry("when the recovery system is wanted too, which cannot be seen", func() {
 				template := ownertest.Template(w.namespace, "with-recovery", newImage)
-				template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{
-					Raw: []byte(`{"imageUri":"oci:registry/os:2","upgradeRecovery":true}`)}}
+				template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ImageURI: "oci:registry/os:2", UpgradeRecovery: ptr.To(true)}}
 				w.wants(template)
 				w.elemental.Spec.OSVersionManagement = template.Spec.Template.Spec.OSVersionManagement
 			}),
 			Entry("when something of another OS plugin is wanted too, which cannot be seen", func() {
 				template := ownertest.Template(w.namespace, "with-firmware", newImage)
-				template.Spec.Template.Spec.OSVersionManagement["firmware"] = runtime.RawExtension{Raw: []byte(`{"version":"2"}`)}
+				template.Spec.Template.Spec.OSVersionManagement.Plugins = map[string]runtime.RawExtension{"firmware": {Raw: []byte(`{"version":"2"}`)}}
 				w.wants(template)
 				w.elemental.Spec.OSVersionManagement = template.Spec.Template.Spec.OSVersionManagement
 			}),
@@ -329,16 +325,16 @@ var _ = Describe("UpdateMachine", func() {
 	})
 
 	It("has nothing to do where the OS is not managed", func() {
-		w.elemental.Spec.OSVersionManagement = nil
+		w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{}
 		Expect(w.call()).To(beDone())
 	})
 	DescribeTable("has nothing to do where the OS is not managed, whatever has become of the host:", func(become func()) {
-		w.elemental.Spec.OSVersionManagement = nil
+		w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{}
 		become()
 		Expect(w.call()).To(beDone())
 	},
 		Entry("it is not recorded", func() { w.elemental.Spec.HostRef = nil }),
-		Entry("it is gone", func() { w.elemental.Spec.HostRef = &corev1.ObjectReference{Name: "gone"} }),
+		Entry("it is gone", func() { w.elemental.Spec.HostRef = &infrav1.LocalReference{Name: "gone"} }),
 		Entry("another has registered under its name", func() {
 			w.elemental.Spec.HostRef.UID = "former"
 			w.host.Spec.MachineRef = nil
@@ -349,18 +345,18 @@ var _ = Describe("UpdateMachine", func() {
 		w.elemental.Spec.HostRef = nil
 		Expect(c.Update(ctx, w.elemental)).To(Succeed())
 		asked := w.elemental.DeepCopy()
-		asked.Spec.OSVersionManagement = nil
+		asked.Spec.OSVersionManagement = infrav1.OSVersionManagement{}
 		Expect(ask(w.machine, asked)).To(beInProgress("Waiting for an ElementalHost to serve the Machine"))
 	})
 	It("waits for a host", func() {
 		w.elemental.Spec.HostRef = nil
 		Expect(w.call()).To(beInProgress("Waiting for an ElementalHost to serve the Machine"))
-		w.elemental.Spec.HostRef = &corev1.ObjectReference{Name: "gone"}
+		w.elemental.Spec.HostRef = &infrav1.LocalReference{Name: "gone"}
 		Expect(w.call()).To(beInProgress("ElementalHost gone, which serves the Machine, does not exist"))
 	})
 	It("fails for a request that makes no sense, naming the field", func() {
-		w.elemental.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":7}`)}}
-		response := w.call()
+		w.elemental.Spec.OSVersionManagement = specs.OS(`{"imageUri":7}`)
+		response := ask(w.machine, w.elemental)
 		Expect(response.Status).To(Equal(runtimehooksv1.ResponseStatusFailure))
 		Expect(response.Message).To(ContainSubstring("osVersionManagement.osVersion"))
 	})

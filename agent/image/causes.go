@@ -48,7 +48,7 @@ var causes = []cause{
 		return fmt.Sprintf("image %s has a manifest of an unsupported media type (schema 1): push it again as an OCI image", f.image)
 	}},
 	{final: true, is: when(func(f failure) bool { return isMissingAnswer(f) && f.blob == "" && f.asked("/manifests/"+f.manifest) }), text: func(f failure, _ string) string {
-		return fmt.Sprintf("image %s does not exist in registry %s: check osVersion.imageUri", f.image, f.registry)
+		return fmt.Sprintf("image %s does not exist in registry %s: check osVersion.imageURI", f.image, f.registry)
 	}},
 	{is: when(func(f failure) bool { return isMissingAnswer(f) && f.blob != "" }), text: func(f failure, _ string) string {
 		return fmt.Sprintf("registry %s does not have %s, of which it has the manifest: push the image again if that lasts", f.registry, f.what())

@@ -172,7 +172,7 @@ var _ = Describe("The image store", func() {
 			h.disturb = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(403); return true }
 			return "oci://" + h.host() + "/os:v2"
 		}, "", `denies access to image .* \(HTTP 403\): check the name, and the host's registry credentials$`),
-		Entry("no URI", func() string { return "" }, "", `imageUri is empty`),
+		Entry("no URI", func() string { return "" }, "", `imageURI is empty`),
 		Entry("a directory", func() string { return "dir:///" }, "", `is not in a registry: use oci://`),
 		Entry("nonsense", func() string { return "oci://A B" }, "", `is not a valid reference`),
 		Entry("a digest that is none", func() string { return "oci://r/os" }, "sha256:1", `is not of the form sha256:<64 hex digits>`),

@@ -106,7 +106,7 @@ var _ = Describe("An attempt", func() {
 		},
 		Entry("without an image", func() { w.resolve = []error{&image.Terminal{Message: "image x does not exist"}} },
 			`{"imageUri":"x"}`, "image x does not exist"),
-		Entry("with a version that is not one", func() {}, `{"imageUri":7}`, "not an object with the fields imageUri"),
+		Entry("with a version that is not one", func() {}, `{"imageUri":7}`, "not an object with the fields imageURI"),
 		Entry("without space", func() { w.free = 499 << 20 }, `{"imageUri":"x"}`, "needs 500 MiB (5 times its compressed size), 499 MiB are free"),
 		Entry("without space for what it is unpacked", func() { w.unpacked, w.free = 320<<20, 711<<20 }, `{"imageUri":"x"}`,
 			"needs 712 MiB (unpacked it has 320 MiB, and there are two of it while it is written), 711 MiB are free: use a smaller image"),

@@ -126,7 +126,7 @@ func decodeVersion(want *wire.Upgrade) (wire.OSVersion, error) {
 	version := wire.OSVersion{}
 	raw, found := want.OSVersionManagement[osVersionKey]
 	if !found {
-		return version, errors.New("osVersionManagement.osVersion is missing: set osVersion.imageUri")
+		return version, errors.New("osVersionManagement.osVersion is missing: set osVersion.imageURI")
 	}
 	fields := map[string]json.RawMessage{}
 	err := json.Unmarshal(raw, &fields)
@@ -140,7 +140,7 @@ func decodeVersion(want *wire.Upgrade) (wire.OSVersion, error) {
 		}
 	}
 	if err != nil {
-		return wire.OSVersion{}, errors.New("osVersionManagement.osVersion is not an object with the fields imageUri (string), " +
+		return wire.OSVersion{}, errors.New("osVersionManagement.osVersion is not an object with the fields imageURI (string), " +
 			"upgradeRecovery and debug (booleans)")
 	}
 	return version, nil

@@ -256,13 +256,13 @@ type ElementalClusterUpgradeStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Gates []ClusterUpgradeGate `json:"gates,omitempty"`
 
-	// startedAt is when the upgrade was first acted on.
+	// startTime is when the upgrade was first acted on.
 	// +optional
-	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// finishedAt is when it ended.
+	// completionTime is when it ended.
 	// +optional
-	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 
 // ClusterUpgradeStage is the state of a stage.

@@ -4,7 +4,6 @@
 package v1beta1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -13,12 +12,12 @@ import (
 type ElementalHostSpec struct {
 	// bootstrapSecret holds the bootstrap data of the Machine that the host serves.
 	// +optional
-	BootstrapSecret *corev1.ObjectReference `json:"bootstrapSecret,omitempty"`
+	BootstrapSecret *SecretReference `json:"bootstrapSecret,omitempty"`
 
 	// machineRef is the ElementalMachine that the host serves. It is the lock of the association: a
 	// host with a machineRef is in use.
 	// +optional
-	MachineRef *corev1.ObjectReference `json:"machineRef,omitempty"`
+	MachineRef *LocalReference `json:"machineRef,omitempty"`
 
 	// pubKey is the PEM-encoded Ed25519 public key that the host signs its tokens with.
 	// +optional
@@ -32,11 +31,7 @@ type ElementalHostSpec struct {
 	// osVersionManagement is the OS the host has to run. A host that is not bootstrapped follows it at
 	// once; a bootstrapped one only when it is triggered.
 	// +optional
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:Type=object
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +mapType=atomic
-	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
+	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty,omitzero"`
 
 	// imageVerification defines whose signature the image in osVersionManagement needs. It is copied from the registration
 	// or, while the host serves a Machine, from the cluster if that has one.
@@ -76,11 +71,7 @@ type HostUpgradeRequest struct {
 
 	// osVersionManagement is the OS to upgrade to.
 	// +optional
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:Type=object
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +mapType=atomic
-	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
+	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty,omitzero"`
 }
 
 // HostBoot identifies a boot of a host.

@@ -19,7 +19,7 @@ const (
 )
 
 // ElementalHostUpgradeSpec defines which host is upgraded to which OS. Users may change approved, cancel, release and
-// skipPreflight; all other fields are immutable: by the rules below and, for osVersionManagement, which has no schema for such rules, by the
+// skipPreflight; all other fields are immutable: by the rules below and, for osVersionManagement, which may have keys without a schema, by the
 // ValidatingAdmissionPolicy in config/policy.
 //
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName && self.machineName == oldSelf.machineName && self.elementalMachineName == oldSelf.elementalMachineName && self.hostName == oldSelf.hostName && self.imageURI == oldSelf.imageURI",message="the attempt's machine, host and image are immutable: delete the ElementalHostUpgrade to try again"
@@ -65,10 +65,6 @@ type ElementalHostUpgradeSpec struct {
 	ImageURI string `json:"imageURI"`
 
 	// osVersionManagement is the desired OS. It is sent to the host, and compared with what the Machine's owner wants.
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:Type=object
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +mapType=atomic
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement"`
 
 	// options are the nodeUpgradeOption that was in force when the rollout began.
@@ -217,24 +213,24 @@ type ElementalHostUpgradeStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Steps []UpgradeStepStatus `json:"steps,omitempty"`
 
-	// startedAt is when the attempt was first acted on.
+	// startTime is when the attempt was first acted on.
 	// +optional
-	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// finishedAt is when it ended.
+	// completionTime is when it ended.
 	// +optional
-	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 
 // UpgradeStepStatus has the times at which a step began and ended.
 type UpgradeStepStatus struct {
 	// name of the step.
 	Name string `json:"name"`
-	// startedAt is when the step began.
-	StartedAt metav1.Time `json:"startedAt"`
-	// finishedAt is when the step was observed to be done.
+	// startTime is when the step began.
+	StartTime metav1.Time `json:"startTime"`
+	// completionTime is when the step was observed to be done.
 	// +optional
-	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 
 // UnhealthyKind is the kind of an object that is not healthy on a node.

@@ -4,7 +4,6 @@
 package v1beta1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -26,17 +25,13 @@ type ElementalMachineSpec struct {
 
 	// hostRef is the ElementalHost that serves the machine, written when it is associated.
 	// +optional
-	HostRef *corev1.ObjectReference `json:"hostRef,omitempty"`
+	HostRef *LocalReference `json:"hostRef,omitempty"`
 
 	// osVersionManagement is the OS the machine's host has to run: the one part of the spec that is
 	// changed in place.
 	// +optional
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:Type=object
 	// +nullable
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +mapType=atomic
-	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty"`
+	OSVersionManagement OSVersionManagement `json:"osVersionManagement,omitempty,omitzero"`
 }
 
 // ElementalMachineStatus is the observed state of an ElementalMachine.

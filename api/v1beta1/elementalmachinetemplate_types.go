@@ -61,7 +61,7 @@ type ElementalMachineTemplateStatus struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	CurrentRollouts []string `json:"currentRollouts,omitempty"`
 
-	// imageURI is the OS image of the template: osVersion.imageUri, or the image of its managedOSVersionName.
+	// imageURI is the OS image of the template: osVersion.imageURI, or the image of its managedOSVersionName.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	ImageURI string `json:"imageURI,omitempty"`

@@ -70,7 +70,7 @@ type ElementalRegistrationSpec struct {
 	// privateKeyRef is the Secret with the key that signs registration tokens. Default: a Secret with
 	// the registration's name, created if it does not exist.
 	// +optional
-	PrivateKeyRef *corev1.ObjectReference `json:"privateKeyRef,omitempty"`
+	PrivateKeyRef *SecretReference `json:"privateKeyRef,omitempty"`
 
 	// deniedKeys are keys of hosts whose ElementalHost was deleted. They cannot register again until an operator removes them
 	// from the list. The host controller adds keys; at most 1000.

@@ -27,10 +27,6 @@ type ElementalRolloutSpec struct {
 	Revision int64 `json:"revision"`
 
 	// osVersionManagement is the content: the OS of the template when the rollout began, with the image of its ManagedOSVersion.
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:Type=object
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +mapType=atomic
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement"`
 
 	// options are the nodeUpgradeOption of the Cluster when the rollout began.
@@ -70,7 +66,7 @@ type ElementalRolloutSpec struct {
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".spec.clusterName",description="Cluster of the Machines"
 // +kubebuilder:printcolumn:name="Template",type="string",JSONPath=".spec.templateName",description="ElementalMachineTemplate whose content is rolled out"
 // +kubebuilder:printcolumn:name="Revision",type="integer",JSONPath=".spec.revision",description="Number of the rollout of the template to the Cluster; the highest is the last"
-// +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".spec.osVersionManagement.osVersion.imageUri",description="OS image"
+// +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".spec.osVersionManagement.osVersion.imageURI",description="OS image"
 // +kubebuilder:printcolumn:name="Completed",type="boolean",JSONPath=".spec.completed",description="Whether all Machines had the OS"
 // +kubebuilder:printcolumn:name="StoppedBy",type="string",JSONPath=".spec.stoppedBy",description="ElementalHostUpgrade that has not ended well, or whose host is lost"
 // +kubebuilder:printcolumn:name="HeldBy",type="string",JSONPath=".spec.heldBy",description="Cancelled ElementalClusterUpgrade that holds its nodes; remove it to let them start"

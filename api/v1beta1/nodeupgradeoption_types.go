@@ -3,14 +3,16 @@
 
 package v1beta1
 
-// NodeUpgradeMode is whether nodes are upgraded without approval.
-// +kubebuilder:validation:Enum=auto;manual
+import "strings"
+
+// NodeUpgradeMode is whether nodes are upgraded without approval. Harvester writes "auto" and "manual"; both are accepted.
+// +kubebuilder:validation:Enum=Auto;Manual;auto;manual
 type NodeUpgradeMode string
 
 // Modes of a NodeUpgradeStrategy.
 const (
-	NodeUpgradeModeAuto   NodeUpgradeMode = "auto"
-	NodeUpgradeModeManual NodeUpgradeMode = "manual"
+	NodeUpgradeModeAuto   NodeUpgradeMode = "Auto"
+	NodeUpgradeModeManual NodeUpgradeMode = "Manual"
 )
 
 // PrefetchPolicy is what a host does with the image before its node is cordoned.
@@ -112,16 +114,21 @@ type NodeUpgradeOption struct {
 // NodeUpgradeStrategy defines which nodes wait for approval before they are cordoned. The fields are
 // named as in Harvester's nodeUpgradeOption.
 type NodeUpgradeStrategy struct {
-	// mode "auto" (default) upgrades one node after another; "manual" pauses the nodes in pauseNodes.
+	// mode Auto (default) upgrades one node after another; Manual pauses the nodes in pauseNodes.
 	// +optional
-	// +kubebuilder:default=auto
+	// +kubebuilder:default=Auto
 	Mode NodeUpgradeMode `json:"mode,omitempty"`
-	// pauseNodes are the names of the nodes that pause in mode "manual". Empty: all of them.
+	// pauseNodes are the names of the nodes that pause in mode Manual. Empty: all of them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MaxLength=253
 	PauseNodes []string `json:"pauseNodes,omitempty"`
+}
+
+// IsManual reports whether the nodes in pauseNodes pause.
+func (s NodeUpgradeStrategy) IsManual() bool {
+	return strings.EqualFold(string(s.Mode), string(NodeUpgradeModeManual))
 }
 
 // UpgradeTimeouts are the times after which a step is reported as overdue.

@@ -6,7 +6,6 @@ package cluster_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -112,7 +111,7 @@ var _ = Describe("Failure domains", func() {
 		machine := &infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: "m1", Labels: map[string]string{
 			clusterv1.ClusterNameLabel: owner.Name, clusterv1.MachineControlPlaneLabel: "",
 		}}}
-		machine.Spec.HostRef = &corev1.ObjectReference{Name: "h2"}
+		machine.Spec.HostRef = &infrav1.LocalReference{Name: "h2"}
 		Expect(server.Client.Create(ctx, machine)).To(Succeed())
 		Eventually(server.Stored(ctx, object)).Should(haveDomains(domain("a", true), domain("b", true)))
 	})

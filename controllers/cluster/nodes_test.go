@@ -8,9 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -68,7 +66,7 @@ func (p *pool) add(ctx SpecContext, set *clusterv1.MachineSet, name string) {
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: machine.Name, UID: machine.UID,
 		}}},
 		Spec: infrav1.ElementalMachineSpec{
-			HostRef: &corev1.ObjectReference{Name: host.Name}, OSVersionManagement: ownertest.OS(v1Image),
+			HostRef: &infrav1.LocalReference{Name: host.Name}, OSVersionManagement: osversion.OfImage(v1Image),
 		},
 	}
 	Expect(server.Client.Create(ctx, elemental)).To(Succeed())
@@ -90,11 +88,11 @@ var _ = Describe("The status line of a cluster", func() {
 	It("counts nodes by the template that was patched while they are brought to its content of before", func(ctx SpecContext) {
 		p := makePool(ctx)
 		for _, machine := range p.machines {
-			apiserver.Change(ctx, server.Client, machine, func() { owner.Note(machine, "workers", osversion.Hash(ownertest.OS(v1Image)), "workers-1") })
+			apiserver.Change(ctx, server.Client, machine, func() { owner.Note(machine, "workers", osversion.Hash(osversion.OfImage(v1Image)), "workers-1") })
 		}
 		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:111111111111"))
 		source := ownertest.Template(p.cluster.Namespace, "workers", "")
-		apiserver.Change(ctx, server.Client, source, func() { source.Spec.Template.Spec.OSVersionManagement = ownertest.OS(v2Image) })
+		apiserver.Change(ctx, server.Client, source, func() { source.Spec.Template.Spec.OSVersionManagement = osversion.OfImage(v2Image) })
 		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on " + v2Image))
 	})
 
@@ -139,7 +137,7 @@ var _ = Describe("The status line of a cluster", func() {
 		attempt := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "u1"}}
 		attempt.Spec = infrav1.ElementalHostUpgradeSpec{
 			ClusterName: "c1", MachineName: "m-node-1", ElementalMachineName: "m-node-1", HostName: "host-node-1",
-			ImageURI: v2Image, OSVersionManagement: ownertest.OS(v2Image),
+			ImageURI: v2Image, OSVersionManagement: osversion.OfImage(v2Image),
 		}
 		Expect(server.Client.Create(ctx, attempt)).To(Succeed())
 		apiserver.ChangeStatus(ctx, server.Client, attempt, func() {
@@ -184,9 +182,7 @@ var _ = Describe("The status line of a cluster", func() {
 		p := makePool(ctx)
 		Eventually(p.says(ctx)).Should(Equal("NodesUpToDate: 2 of 2 nodes on sha256:111111111111"))
 		template := ownertest.Template(p.cluster.Namespace, "managed", "")
-		template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
-			infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"managedOSVersionName":"stable"}`)},
-		}
+		template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ManagedOSVersionName: "stable"}}
 		Expect(server.Client.Create(ctx, template)).To(Succeed())
 		apiserver.Change(ctx, server.Client, p.deployment, func() { p.deployment.Spec.Template.Spec.InfrastructureRef.Name = template.Name })
 		Eventually(p.says(ctx)).Should(Equal("NodesWaiting: 0 of 2 nodes on ManagedOSVersion stable"))

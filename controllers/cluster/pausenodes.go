@@ -36,7 +36,7 @@ func (r *Reconciler) observePauseNodes(ctx context.Context, object *infrav1.Elem
 		if known == nil || known.Message != unknown {
 			r.Recorder.Eventf(object, nil, corev1.EventTypeWarning, infrav1.EventUnknownPauseNodes, resolveAction, "%s", unknown)
 		}
-	case object.Spec.NodeUpgradeOption.Strategy.Mode == infrav1.NodeUpgradeModeManual:
+	case object.Spec.NodeUpgradeOption.Strategy.IsManual():
 		condition.True(object, infrav1.PauseNodesKnownCondition)
 	case known != nil:
 		conditions.Delete(object, infrav1.PauseNodesKnownCondition)

@@ -127,10 +127,8 @@ func (r *Reconciler) holdTemplate(ctx context.Context, o *observation, stale *in
 		}
 		return "", nil
 	}
-	desired, has, err := o.desired(template)
+	desired, has := o.desired(template)
 	switch {
-	case err != nil:
-		return "", err
 	case !has:
 		return r.awaitTopology(ctx, o, template)
 	case o.isRolledOut(template):
@@ -168,10 +166,7 @@ func (r *Reconciler) rolloutsTo(
 // release what a cancelled upgrade to the same OS holds.
 func (r *Reconciler) release(ctx context.Context, o *observation) error {
 	for _, template := range o.templates() {
-		desired, _, err := o.desired(template)
-		if err != nil {
-			return err
-		}
+		desired, _ := o.desired(template)
 		rollouts, err := r.rolloutsTo(ctx, o, template, desired)
 		if err != nil {
 			return err
@@ -222,8 +217,8 @@ func (r *Reconciler) revertTemplate(ctx context.Context, o *observation, name st
 	if err != nil || template == nil {
 		return "", err
 	}
-	if _, has, err := o.desired(template); err != nil || !has {
-		return "", err
+	if _, has := o.desired(template); !has {
+		return "", nil
 	}
 	return r.patchTemplate(ctx, template, recorded.OS)
 }

@@ -35,7 +35,7 @@ var _ = Describe("Stage Prefetch of an ElementalClusterUpgrade", func() {
 		GinkgoHelper()
 		apiserver.ChangeStatus(ctx, c, attempt, func(u *infrav1.ElementalHostUpgrade) {
 			u.Status.Digest = digestB
-			u.Status.Steps = []infrav1.UpgradeStepStatus{{Name: attempts.StepPrefetch, StartedAt: metav1.NewTime(w.clock.Now()), FinishedAt: new(metav1.NewTime(w.clock.Now()))}}
+			u.Status.Steps = []infrav1.UpgradeStepStatus{{Name: attempts.StepPrefetch, StartTime: metav1.NewTime(w.clock.Now()), CompletionTime: new(metav1.NewTime(w.clock.Now()))}}
 		})
 	}
 

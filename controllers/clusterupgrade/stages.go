@@ -303,7 +303,7 @@ func (r *Reconciler) tellEnd(upgrade *infrav1.ElementalClusterUpgrade) {
 func (r *Reconciler) end(upgrade *infrav1.ElementalClusterUpgrade, phase infrav1.ClusterUpgradePhase, message string) {
 	annotations.AddAnnotations(upgrade, map[string]string{infrav1.EndedAnnotation: string(phase)})
 	finished := metav1Now(r.Clock)
-	upgrade.Status.FinishedAt, upgrade.Status.EstimatedCompletionTime, upgrade.Status.NextWindow = &finished, nil, nil
+	upgrade.Status.CompletionTime, upgrade.Status.EstimatedCompletionTime, upgrade.Status.NextWindow = &finished, nil, nil
 	r.report(upgrade, phase, "", message)
 	eventType := corev1.EventTypeNormal
 	if phase != infrav1.ClusterUpgradeSucceeded {

@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -59,7 +58,7 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 		w.runs("b", imageB)
 		Expect(w.settle()).To(And(
 			HaveField("Phase", infrav1.ClusterUpgradeSucceeded), HaveField("Stage", ""), HaveField("Message", "2 nodes run "+imageB),
-			HaveField("FinishedAt", Not(BeNil())), HaveField("Stages", HaveEach(HaveField("CompletionTime", Not(BeNil()))))))
+			HaveField("CompletionTime", Not(BeNil())), HaveField("Stages", HaveEach(HaveField("CompletionTime", Not(BeNil()))))))
 
 		By("changing a template afterwards")
 		w.patch("a", imageC)
@@ -119,13 +118,13 @@ var _ = Describe("The stages of an ElementalClusterUpgrade", func() {
 
 	It("keep what a template says besides the image", func() {
 		apiserver.Change(ctx, c, w.template("a"), func(t *infrav1.ElementalMachineTemplate) {
-			t.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey] = runtime.RawExtension{
-				Raw: []byte(`{"imageUri":"` + imageA + `","debug":true,"upgradeRecovery":true}`),
+			t.Spec.Template.Spec.OSVersionManagement.OSVersion = &infrav1.OSVersion{
+				ImageURIOfOperator: imageA, Debug: ptr.To(true), UpgradeRecovery: ptr.To(true),
 			}
 		})
 		w.begin(func(u *infrav1.ElementalClusterUpgrade) { u.Spec.OSVersion.UpgradeRecovery = ptr.To(false) })
-		Expect(w.template("a").Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey].Raw).To(
-			MatchJSON(`{"imageUri":"` + imageB + `","debug":true,"upgradeRecovery":false}`))
+		Expect(w.template("a").Spec.Template.Spec.OSVersionManagement.OSVersion).To(
+			Equal(&infrav1.OSVersion{ImageURIOfOperator: imageB, Debug: ptr.To(true), UpgradeRecovery: ptr.To(false)}))
 	})
 
 	It("stop at a node that was not upgraded, and go on when it is tried again", func() {

@@ -24,9 +24,9 @@ func metav1Now(from clock.PassiveClock) metav1.Time { return metav1.NewTime(from
 func (r *Reconciler) report(upgrade *infrav1.ElementalClusterUpgrade, phase infrav1.ClusterUpgradePhase, stage, message string) {
 	status := &upgrade.Status
 	status.Phase, status.Stage, status.Message = phase, stage, condition.Message(message)
-	if status.StartedAt == nil && phase != infrav1.ClusterUpgradePending {
+	if status.StartTime == nil && phase != infrav1.ClusterUpgradePending {
 		started := metav1Now(r.Clock)
-		status.StartedAt = &started
+		status.StartTime = &started
 	}
 	switch {
 	case phase == infrav1.ClusterUpgradeSucceeded:

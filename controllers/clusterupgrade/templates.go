@@ -29,7 +29,7 @@ const recording = "recording the OS that a template has"
 // former is what a template, or a pool of a topology, had before an upgrade changed it.
 type former struct {
 	// OS is its osVersionManagement.
-	OS infrav1.OSVersionManagement `json:"osVersionManagement,omitempty"`
+	OS infrav1.OSVersionManagement `json:"osVersionManagement,omitempty,omitzero"`
 	// Variable is what its pool had in the topology; empty if it was not overridden there.
 	Variable string `json:"variable,omitempty"`
 	// IsChanged says that it was seen with the OS of the upgrade: without it, somebody has changed it since.
@@ -68,9 +68,9 @@ func waitFor(why string) time.Duration {
 
 // tryTemplate says why the template cannot be changed now; empty if it can, or has the OS. It is the admission of the change that knows.
 func (r *Reconciler) tryTemplate(ctx context.Context, o *observation, template *infrav1.ElementalMachineTemplate) (string, error) {
-	desired, has, err := o.desired(template)
-	if err != nil || has || clusterupgrade.IsOfTopology(template) {
-		return "", err
+	desired, has := o.desired(template)
+	if has || clusterupgrade.IsOfTopology(template) {
+		return "", nil
 	}
 	return r.patchTemplate(ctx, template, desired, client.DryRunAll)
 }
@@ -81,10 +81,7 @@ func (r *Reconciler) changeTemplate(ctx context.Context, o *observation, stale *
 	if err != nil || template == nil {
 		return "ElementalMachineTemplate " + stale.Name + " is gone", err
 	}
-	desired, has, err := o.desired(template)
-	if err != nil {
-		return "", err
-	}
+	desired, has := o.desired(template)
 	known, err := formerOf(o.upgrade)
 	if err != nil {
 		return "", err
@@ -133,9 +130,9 @@ func noteChanged(upgrade *infrav1.ElementalClusterUpgrade, known map[string]form
 }
 
 // desired is the OS that a template is to have, and whether it has it.
-func (o *observation) desired(template *infrav1.ElementalMachineTemplate) (desired infrav1.OSVersionManagement, has bool, err error) {
-	desired, err = clusterupgrade.Desired(o.upgrade, template.Spec.Template.Spec.OSVersionManagement)
-	return desired, err == nil && osversion.Same(osversion.OfTemplate(template), desired), err
+func (o *observation) desired(template *infrav1.ElementalMachineTemplate) (desired infrav1.OSVersionManagement, has bool) {
+	desired = clusterupgrade.Desired(o.upgrade, template.Spec.Template.Spec.OSVersionManagement)
+	return desired, osversion.Same(osversion.OfTemplate(template), desired)
 }
 
 // patchTemplate says what its admission refuses.

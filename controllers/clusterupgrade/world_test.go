@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -76,7 +75,7 @@ func (w *world) addPool(name string) {
 	elemental := ownertest.ElementalMachine(w.namespace, name, name, imageA)
 	elemental.Labels = machine.Labels
 	elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID}}
-	elemental.Spec.HostRef = &corev1.ObjectReference{Name: "host-" + name, Namespace: w.namespace}
+	elemental.Spec.HostRef = &infrav1.LocalReference{Name: "host-" + name}
 	plane.Create(ctx, elemental)
 	w.addHost(name, elemental)
 	w.runs(name, imageA)
@@ -87,7 +86,7 @@ func (w *world) addHost(name string, serves *infrav1.ElementalMachine) {
 	GinkgoHelper()
 	host := &infrav1.ElementalHost{ObjectMeta: w.meta("host-" + name)}
 	host.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
-	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Name: serves.Name, Namespace: w.namespace, UID: serves.UID}
+	host.Spec.Approved, host.Spec.MachineRef = true, &infrav1.LocalReference{Name: serves.Name, UID: serves.UID}
 	plane.Create(ctx, host)
 	apiserver.ChangeStatus(ctx, c, host, func(h *infrav1.ElementalHost) { h.Status.Agent.Version = "v0.8.0" })
 }
@@ -96,7 +95,7 @@ func (w *world) addHost(name string, serves *infrav1.ElementalMachine) {
 func (w *world) runs(name, image string) {
 	GinkgoHelper()
 	elemental := w.elemental(name)
-	apiserver.Change(ctx, c, elemental, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = ownertest.OS(image) })
+	apiserver.Change(ctx, c, elemental, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = osversion.OfImage(image) })
 	apiserver.ChangeStatus(ctx, c, elemental, func(m *infrav1.ElementalMachine) {
 		conditions.Set(m, metav1.Condition{Type: infrav1.OSUpToDateCondition, Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: m.Generation})
 	})
@@ -116,8 +115,7 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 
 // image of a pool's template.
 func (w *world) image(name string) string {
-	image, _ := osversion.Image(w.template(name).Spec.Template.Spec.OSVersionManagement)
-	return image
+	return osversion.Image(w.template(name).Spec.Template.Spec.OSVersionManagement)
 }
 
 // hold is why the upgrade of the node of a pool must not start now; empty if it may.
@@ -135,7 +133,7 @@ func (w *world) hold(name string) infrav1.HoldReason {
 func (w *world) patch(name, image string) {
 	GinkgoHelper()
 	apiserver.Change(ctx, c, w.template(name), func(t *infrav1.ElementalMachineTemplate) {
-		t.Spec.Template.Spec.OSVersionManagement = ownertest.OS(image)
+		t.Spec.Template.Spec.OSVersionManagement = osversion.OfImage(image)
 	})
 }
 
@@ -191,7 +189,7 @@ func (w *world) attempt(name string, phase infrav1.UpgradePhase, cordoned bool) 
 	GinkgoHelper()
 	made := attemptstest.New(w.namespace, "upgrade-"+name, "c", "host-"+name, imageB)
 	made.Spec.MachineName, made.Spec.ElementalMachineName, made.Spec.TemplateName = name, name, name
-	made.Spec.OSVersionManagement = ownertest.OS(imageB)
+	made.Spec.OSVersionManagement = osversion.OfImage(imageB)
 	plane.Create(ctx, made)
 	w.brings(made, phase, cordoned)
 	return made
@@ -203,7 +201,7 @@ func (w *world) brings(attempt *infrav1.ElementalHostUpgrade, phase infrav1.Upgr
 		u.Status.Phase, u.Status.Step, u.Status.StepIndex, u.Status.StepCount, u.Status.Message = phase, "Admit", 4, 14, "says something"
 		if cordoned {
 			u.Status.Step, u.Status.StepIndex = attempts.StepCordon, 5
-			u.Status.Steps = []infrav1.UpgradeStepStatus{{Name: attempts.StepCordon, StartedAt: metav1.NewTime(w.clock.Now())}}
+			u.Status.Steps = []infrav1.UpgradeStepStatus{{Name: attempts.StepCordon, StartTime: metav1.NewTime(w.clock.Now())}}
 		}
 	})
 }

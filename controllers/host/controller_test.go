@@ -4,13 +4,9 @@
 package host_test
 
 import (
-	"fmt"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -20,12 +16,11 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func image(uri string) infrav1.OSVersionManagement {
-	return infrav1.OSVersionManagement{
-		infrav1.OSVersionKey: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, uri)},
-	}
+	return osversion.OfImage(uri)
 }
 
 // makeHost makes a host that runs oci://os:v1, unless it is changed.
@@ -153,6 +148,14 @@ var _ = DescribeTable("The message about a host's OS says what is waited for, or
 	Entry("the host fell back", reported(idle, infrav1.HostUpgradeRolledBack), toTryAgain),
 )
 
+var _ = It("A host with an OS that version 0.7 has stored, and cannot be read, says so", func(ctx SpecContext) {
+	host := &infrav1.ElementalHost{}
+	server.WithFormerSchema(ctx, "ElementalHost", func() {
+		host = makeHost(ctx, func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = specs.OS(`{"imageUri":5}`) })
+	})
+	Eventually(server.Stored(ctx, host)).Should(apiserver.HaveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason))
+})
+
 var _ = DescribeTable("A condition of a host",
 	func(ctx SpecContext, change func(*infrav1.ElementalHost), conditionType string, status metav1.ConditionStatus, reason string) {
 		host := makeHost(ctx, change)
@@ -171,7 +174,7 @@ var _ = DescribeTable("A condition of a host",
 	Entry("a bootstrap that fails", func(h *infrav1.ElementalHost) {
 		h.Status.Phase, h.Status.Message = infrav1.HostPhaseBootstrapping, "no network"
 	}, infrav1.BootstrapReadyCondition, metav1.ConditionFalse, infrav1.BootstrapFailedReason),
-	Entry("claimed, and not bootstrapped", func(h *infrav1.ElementalHost) { h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"} },
+	Entry("claimed, and not bootstrapped", func(h *infrav1.ElementalHost) { h.Spec.MachineRef = &infrav1.LocalReference{Name: "m1"} },
 		clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason),
 	Entry("asked to reset itself", func(h *infrav1.ElementalHost) { h.Labels[infrav1.NeedsResetLabel] = "true" },
 		infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.WaitingForResetReason),
@@ -182,11 +185,8 @@ var _ = DescribeTable("A condition of a host",
 		h.Status.Phase, h.Status.Message = infrav1.HostPhaseResetting, "no recovery"
 	}, infrav1.ResetReadyCondition, metav1.ConditionFalse, infrav1.ResetFailedReason),
 	Entry("runs its OS", func(*infrav1.ElementalHost) {}, infrav1.OSVersionReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
-	Entry("no OS asked for", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = nil },
+	Entry("no OS asked for", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = infrav1.OSVersionManagement{} },
 		infrav1.OSVersionReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
-	Entry("an OS that cannot be read", func(h *infrav1.ElementalHost) {
-		h.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":5}`)}}
-	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason),
 	Entry("an OS not reported", func(h *infrav1.ElementalHost) { h.Status.OS = infrav1.HostOS{} },
 		infrav1.OSVersionReadyCondition, metav1.ConditionUnknown, infrav1.WaitingForOSReconcileReason),
 	Entry("another OS, idle", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = image("oci://os:v2") },
@@ -236,7 +236,7 @@ var _ = DescribeTable("A node whose last attempt was withdrawn says how that end
 		Eventually(server.Stored(ctx, host)).Should(WithTransform(func(h *infrav1.ElementalHost) bool {
 			return conditions.Has(h, infrav1.OSVersionReadyCondition)
 		}, BeTrue()))
-		makeAttempt(ctx, host, end, infrav1.UpgradeStepStatus{Name: attempts.StepReboot, StartedAt: metav1.Now()})
+		makeAttempt(ctx, host, end, infrav1.UpgradeStepStatus{Name: attempts.StepReboot, StartTime: metav1.Now()})
 		Eventually(server.Stored(ctx, host)).Should(And(
 			apiserver.HaveCondition(infrav1.OSVersionReadyCondition, metav1.ConditionFalse, reason),
 			WithTransform(func(h *infrav1.ElementalHost) string {
@@ -284,7 +284,7 @@ var _ = Describe("A host", func() {
 		Eventually(server.Stored(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
 
 		By("an agent that has lost its memory, or came in place of the predecessor's: a node is not bootstrapped again")
-		apiserver.Change(ctx, server.Client, host, func() { host.Spec.BootstrapSecret = &corev1.ObjectReference{Name: "bootstrap"} })
+		apiserver.Change(ctx, server.Client, host, func() { host.Spec.BootstrapSecret = &infrav1.SecretReference{Name: "bootstrap"} })
 		apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.Bootstrapped = false })
 		Consistently(server.Stored(ctx, host)).Should(HaveField("Labels", HaveKeyWithValue(infrav1.BootstrappedLabel, "true")))
 		Expect(hostapi.Desired(host).Bootstrap).To(BeFalse())

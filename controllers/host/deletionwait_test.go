@@ -54,7 +54,7 @@ func (empty) List(context.Context, client.ObjectList, ...client.ListOption) erro
 func serving(h *infrav1.ElementalHost) {
 	h.Finalizers = []string{infrav1.ElementalMachineFinalizer}
 	h.Labels[clusterv1.ClusterNameLabel] = "c1"
-	h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"}
+	h.Spec.MachineRef = &infrav1.LocalReference{Name: "m1"}
 	h.Status.Bootstrapped = true
 	h.Status.OS.BootID = h.Namespace + "-boot"
 }

@@ -6,7 +6,6 @@ package host_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -52,7 +51,7 @@ var _ = Describe("Whose signature the images of a host need", func() {
 	})
 
 	It("is its machine's to say while it serves one", func(ctx SpecContext) {
-		host := makeHost(ctx, cameThrough, func(h *infrav1.ElementalHost) { h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"} })
+		host := makeHost(ctx, cameThrough, func(h *infrav1.ElementalHost) { h.Spec.MachineRef = &infrav1.LocalReference{Name: "m1"} })
 		registration := register(ctx, host)
 		apiserver.Change(ctx, server.Client, registration, func() { registration.Spec.ImageVerification = rulesFor("second.test") })
 		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.ImageVerification", rulesFor("first.test")))

@@ -64,7 +64,7 @@ const stepArrive = "Arrive"
 func (r *Reconciler) arrive(ctx context.Context, o *observation) (waits bool, err error) {
 	status := &o.upgrade.Status
 	switch {
-	case status.StartedAt != nil, o.host == nil, o.machineLeaves():
+	case status.StartTime != nil, o.host == nil, o.machineLeaves():
 		return false, nil
 	case !hoststate.Reported(o.host):
 		if o.upgrade.Spec.Cancel {
@@ -156,5 +156,5 @@ func (o *observation) arriving(ctx context.Context, attempts []infrav1.Elemental
 // hasNotArrived reports whether an attempt may have disrupted a node on another management cluster: it was moved here, where it has
 // not been looked at. Before its id was stored it left no mark. One that was released counts no more.
 func hasNotArrived(upgrade *infrav1.ElementalHostUpgrade) bool {
-	return wasMoved(upgrade) && upgrade.Status.StartedAt == nil && !upgrade.Spec.Release && !isEnded(upgrade.PhaseNow())
+	return wasMoved(upgrade) && upgrade.Status.StartTime == nil && !upgrade.Spec.Release && !isEnded(upgrade.PhaseNow())
 }

@@ -13,8 +13,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -40,7 +40,7 @@ func typical(changes ...func(*observation)) *observation {
 		wanted:           &WantedOS{TemplateName: "t", OSVersionHash: osversion.Hash(upgrade.Spec.OSVersionManagement)},
 		node:             &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 	}
-	o.host.Spec.MachineRef = &corev1.ObjectReference{Name: "em"}
+	o.host.Spec.MachineRef = &infrav1.LocalReference{Name: "em"}
 	o.host.Status.OS.BootID = "boot-2"
 	o.node.Status.NodeInfo = corev1.NodeSystemInfo{BootID: "boot-2", KubeletVersion: "v1.36.3"}
 	o.node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -51,7 +51,7 @@ func typical(changes ...func(*observation)) *observation {
 }
 
 func imageOnly(uri string) infrav1.OSVersionManagement {
-	return infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + uri + `"}`)}}
+	return osversion.OfImage(uri)
 }
 
 var _ = DescribeTable("An image has to be signed as", func(change func(*observation), prefix string) {
@@ -104,7 +104,7 @@ func assessedForTooLong(o *observation) {
 // assessing is an attempt that has been at its assessment for a while.
 func assessing(since time.Duration) func(*observation) {
 	return func(o *observation) {
-		o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepAssess, StartedAt: metav1.Time{Time: o.now.Add(-since)}}}
+		o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepAssess, StartTime: metav1.Time{Time: o.now.Add(-since)}}}
 	}
 }
 
@@ -230,7 +230,7 @@ var _ = DescribeTable("firstStep", func(expected string, changes ...func(*observ
 func runsWanted(o *observation) {
 	o.upgrade.Status.Digest = "sha256:new"
 	o.host.Status.OS.Digest, o.host.Status.OS.ImageURI = "sha256:new", "oci://new"
-	o.upgrade.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"new"}`)}}
+	o.upgrade.Spec.OSVersionManagement = osversion.OfImage("new")
 }
 
 // entered is an attempt that has stopped at steps.
@@ -243,12 +243,12 @@ func entered(steps ...string) func(*observation) {
 }
 
 func withRecovery(o *observation) {
-	o.upgrade.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"new","upgradeRecovery":true}`)}}
+	o.upgrade.Spec.OSVersionManagement = infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ImageURI: "new", UpgradeRecovery: ptr.To(true)}}
 }
 
 var _ = DescribeTable("lost", func(expected bool, waited time.Duration, changes ...func(*observation)) {
 	o := typical(changes...)
-	o.upgrade.Status.Steps = append(o.upgrade.Status.Steps, infrav1.UpgradeStepStatus{Name: stepReboot, StartedAt: metav1.NewTime(noon.Add(-waited))})
+	o.upgrade.Status.Steps = append(o.upgrade.Status.Steps, infrav1.UpgradeStepStatus{Name: stepReboot, StartTime: metav1.NewTime(noon.Add(-waited))})
 	Expect(o.lost()).To(Equal(expected))
 },
 	Entry("just triggered", false, time.Duration(0), labelled),
@@ -382,6 +382,6 @@ func cordonedByUs(o *observation) {
 // evacuated has step EvacuateVMs begun, and ended if there is a time.
 func evacuated(ended *metav1.Time) func(*observation) {
 	return func(o *observation) {
-		o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepEvacuateVMs, StartedAt: metav1.Time{Time: noon}, FinishedAt: ended}}
+		o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepEvacuateVMs, StartTime: metav1.Time{Time: noon}, CompletionTime: ended}}
 	}
 }

@@ -204,7 +204,7 @@ func (o *observation) hash() string { return osversion.Hash(o.upgrade.Spec.OSVer
 // contradiction says that the attempt declares another image than it offers; empty if it does not. Users go by what it declares.
 func (o *observation) contradiction() string {
 	spec := o.upgrade.Spec
-	if image, _ := osversion.Image(spec.OSVersionManagement); spec.ImageURI != image {
+	if image := osversion.Image(spec.OSVersionManagement); spec.ImageURI != image {
 		return fmt.Sprintf("spec.imageURI is %s, and spec.osVersionManagement asks for %s", spec.ImageURI, image)
 	}
 	return ""

@@ -23,7 +23,7 @@ var _ = Describe("An attempt on a Node that is not Ready", func() {
 		former := get(ctx, w, "former", &infrav1.ElementalHostUpgrade{})
 		former.Status.Phase, former.Status.UnhealthyBefore = phase, []infrav1.UnhealthyObject{known}
 		for _, step := range steps {
-			former.Status.Steps = append(former.Status.Steps, infrav1.UpgradeStepStatus{Name: step, StartedAt: metav1.NewTime(began)})
+			former.Status.Steps = append(former.Status.Steps, infrav1.UpgradeStepStatus{Name: step, StartTime: metav1.NewTime(began)})
 		}
 		Expect(live.Status().Update(ctx, former)).To(Succeed())
 	}

@@ -18,7 +18,7 @@ import (
 func at(step string, since time.Duration) func(*infrav1.ElementalHostUpgradeStatus) {
 	return func(status *infrav1.ElementalHostUpgradeStatus) {
 		status.Phase, status.Step, status.NodeName = infrav1.UpgradeProgressing, step, "node"
-		status.Steps = []infrav1.UpgradeStepStatus{{Name: step, StartedAt: metav1.Time{Time: noon.Add(-since)}}}
+		status.Steps = []infrav1.UpgradeStepStatus{{Name: step, StartTime: metav1.Time{Time: noon.Add(-since)}}}
 	}
 }
 

@@ -94,7 +94,7 @@ func (o *observation) holdsByStatus(found []hold) []hold {
 
 // isAt reports whether a step was entered and is not done.
 func (o *observation) isAt(step string) bool {
-	return slices.ContainsFunc(o.upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == step && s.FinishedAt == nil })
+	return slices.ContainsFunc(o.upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == step && s.CompletionTime == nil })
 }
 
 // admission is the condition Admitted.

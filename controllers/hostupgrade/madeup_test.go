@@ -9,10 +9,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 )
 
@@ -31,9 +31,7 @@ func madeUp(ctx context.Context, change func(*infrav1.ElementalHostUpgradeSpec))
 // An attempt can be made up by whoever may create ElementalHostUpgrades, and be changed by whoever may change the policy
 // that keeps it as it is.
 var _ = Describe("An attempt that was made up", func() {
-	other := infrav1.OSVersionManagement{
-		infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"oci://registry.test/other:v2"}`)},
-	}
+	other := osversion.OfImage("oci://registry.test/other:v2")
 
 	const unwanted = "spec.osVersionManagement is an OS that no owner wants: the owner of Machine "
 

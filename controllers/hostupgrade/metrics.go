@@ -72,15 +72,15 @@ func released(before, after *infrav1.ElementalHostUpgrade) bool {
 // countSteps observes the steps of an attempt that has ended, the one that it ended at included.
 func countSteps(upgrade *infrav1.ElementalHostUpgrade) {
 	for _, step := range upgrade.Status.Steps {
-		until := step.FinishedAt
+		until := step.CompletionTime
 		if until == nil {
-			until = upgrade.Status.FinishedAt
+			until = upgrade.Status.CompletionTime
 		}
 		if until == nil || step.Name == stepArrive {
 			continue
 		}
 		// Stored times have whole seconds.
-		took := until.Truncate(time.Second).Sub(step.StartedAt.Truncate(time.Second))
+		took := until.Truncate(time.Second).Sub(step.StartTime.Truncate(time.Second))
 		stepSeconds.WithLabelValues(step.Name).Observe(max(took, 0).Seconds())
 	}
 }

@@ -218,7 +218,7 @@ func belongs(attempt *infrav1.ElementalHostUpgrade, to *infrav1.ElementalRollout
 // moment only, and for one that is looked at for the first time, and may resume its slot; from the cache otherwise. What would end an attempt, or holds it already, is read live: a new
 // one would take what the owner wanted before for a change of mind. So is what it is given its slot for, and what its host is triggered for, see notDesired.
 func (r *Reconciler) observeWanted(ctx context.Context, o *observation) error {
-	if o.triggered() && !o.hasStarted() || o.upgrade.Status.StartedAt == nil {
+	if o.triggered() && !o.hasStarted() || o.upgrade.Status.StartTime == nil {
 		r.readWantedFrom(ctx, o, r.APIReader)
 		return nil
 	}
@@ -320,7 +320,7 @@ func (r *Reconciler) readClusterDigest(ctx context.Context, o *observation, from
 // observeAttempts lists the other attempts on the host. It lists live: the hook may have made one that
 // the cache has not heard of. None goes before the one that the host takes part in, and older ones are removed at the start.
 func (r *Reconciler) observeAttempts(ctx context.Context, o *observation) error {
-	if o.upgrade.Status.StartedAt != nil && o.asked() {
+	if o.upgrade.Status.StartTime != nil && o.asked() {
 		return nil
 	}
 	if err := o.requiresLive(); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
@@ -59,7 +58,7 @@ var _ = Describe("An attempt that names objects of several nodes", func() {
 		w := newWorld(ctx, infrav1.NodeUpgradeOption{})
 		serves := func(host string) {
 			change(ctx, w, w.host, &infrav1.ElementalMachine{}, func(m *infrav1.ElementalMachine) {
-				m.Spec.HostRef = &corev1.ObjectReference{Name: host}
+				m.Spec.HostRef = &infrav1.LocalReference{Name: host}
 			})
 		}
 		serves("other")

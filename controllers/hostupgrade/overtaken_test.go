@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -70,9 +69,7 @@ func (w *world) pointToPatched(ctx context.Context) {
 func (w *world) patchAgain(ctx context.Context) {
 	GinkgoHelper()
 	change(ctx, w, templateName, &infrav1.ElementalMachineTemplate{}, func(source *infrav1.ElementalMachineTemplate) {
-		source.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
-			infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"oci://registry.test/os:v3"}`)},
-		}
+		source.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("oci://registry.test/os:v3")
 	})
 }
 

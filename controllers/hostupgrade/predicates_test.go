@@ -90,3 +90,18 @@ var _ = DescribeTable("A change of a Cluster wakes its attempts", func(change fu
 	Entry("when it is paused", func(c *clusterv1.Cluster) { c.Spec.Paused = new(true) }, true),
 	Entry("not when its Machines are counted", func(c *clusterv1.Cluster) { c.Status.Phase = "p" }, false),
 )
+
+var _ = DescribeTable("A change of a MachineDeployment wakes the attempts of its Cluster", func(change func(*clusterv1.MachineDeployment), passes bool) {
+	before := &clusterv1.MachineDeployment{}
+	after := before.DeepCopy()
+	change(after)
+	Expect(deploymentChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(passes))
+},
+	Entry("when its spec is another", func(d *clusterv1.MachineDeployment) { d.Generation = 2 }, true),
+	Entry("when it is paused, which is no change of its spec", func(d *clusterv1.MachineDeployment) {
+		d.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	}, true),
+	Entry("not when its revision is noted", func(d *clusterv1.MachineDeployment) {
+		d.Annotations = map[string]string{clusterv1.RevisionAnnotation: "2"}
+	}, false),
+)

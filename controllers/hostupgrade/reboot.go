@@ -64,7 +64,7 @@ func rebootMessage(o *observation, phase infrav1.HostUpgradePhase) string {
 func (o *observation) enteredAt(step string) time.Time {
 	for i := range o.upgrade.Status.Steps {
 		if o.upgrade.Status.Steps[i].Name == step {
-			return o.upgrade.Status.Steps[i].StartedAt.Time
+			return o.upgrade.Status.Steps[i].StartTime.Time
 		}
 	}
 	return o.now

@@ -30,6 +30,6 @@ var _ = DescribeTable("isReopened", func(expected bool, changes ...func(*observa
 	}),
 	Entry("a node that cannot be seen", false, labelled, func(o *observation) { o.node = nil }),
 	Entry("lost", false, labelled, func(o *observation) {
-		o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepReboot, StartedAt: metav1.NewTime(noon.Add(-time.Hour))}}
+		o.upgrade.Status.Steps = []infrav1.UpgradeStepStatus{{Name: stepReboot, StartTime: metav1.NewTime(noon.Add(-time.Hour))}}
 	}),
 )

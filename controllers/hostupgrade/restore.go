@@ -83,7 +83,7 @@ func (r *Reconciler) cancelEvacuation(ctx context.Context, o *observation) (sequ
 // evacuate the node for as long as the attempt waits for something else.
 func (o *observation) evacuates() bool {
 	isEvacuating := slices.ContainsFunc(o.upgrade.Status.Steps, func(s infrav1.UpgradeStepStatus) bool {
-		return s.Name == stepEvacuateVMs && s.FinishedAt == nil
+		return s.Name == stepEvacuateVMs && s.CompletionTime == nil
 	})
 	return o.ownsNode() && (isEvacuating || workload.CordonedBy(o.node) == o.attempt)
 }
@@ -134,13 +134,13 @@ func (r *Reconciler) unsettled(ctx context.Context, o *observation) (waitFor str
 func (o *observation) wentDown() time.Time {
 	for _, step := range o.upgrade.Status.Steps {
 		if step.Name == stepCordon {
-			return step.StartedAt.Time
+			return step.StartTime.Time
 		}
 	}
-	if o.hostReport().Phase == infrav1.HostUpgradeSucceeded || o.upgrade.Status.StartedAt == nil {
+	if o.hostReport().Phase == infrav1.HostUpgradeSucceeded || o.upgrade.Status.StartTime == nil {
 		return time.Time{}
 	}
-	return o.upgrade.Status.StartedAt.Time
+	return o.upgrade.Status.StartTime.Time
 }
 
 // releaseStorage lets residents make up elsewhere again for what is on the node. It is waited for where the workload

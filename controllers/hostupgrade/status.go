@@ -32,11 +32,11 @@ func (r *Reconciler) recordStart(o *observation) (isFirst bool) {
 	if o.machine != nil && o.machine.Status.NodeRef.IsDefined() {
 		status.NodeName = o.machine.Status.NodeRef.Name
 	}
-	if status.StartedAt != nil {
+	if status.StartTime != nil {
 		return false
 	}
 	status.Phase = infrav1.UpgradePending
-	status.StartedAt = &metav1.Time{Time: o.now}
+	status.StartTime = &metav1.Time{Time: o.now}
 	if o.host != nil && !o.triggered() {
 		status.From = o.host.Status.OS
 	}
@@ -173,7 +173,7 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 	status.Phase, status.Message = outcome, message
 	if !isKnown && outcome != infrav1.UpgradeHostLost { // which may continue
 		setStep(status, sequence.Report{})
-		status.FinishedAt = &metav1.Time{Time: o.now}
+		status.CompletionTime = &metav1.Time{Time: o.now}
 	}
 	o.recordHolds(nil)
 	if isKnown {
@@ -195,7 +195,7 @@ func (r *Reconciler) recordEnd(o *observation, outcome infrav1.UpgradePhase, mes
 	if outcome == infrav1.UpgradeRolledBack {
 		o.recordFormerOS()
 	}
-	if status.FinishedAt != nil {
+	if status.CompletionTime != nil {
 		o.recordHistory()
 	}
 	r.Recorder.Eventf(o.upgrade, nil, kindOf(outcome, o.warnings()), infrav1.EventUpgradeEnded, string(outcome), "%s: %s", outcome, message)
@@ -249,11 +249,11 @@ func setStep(status *infrav1.ElementalHostUpgradeStatus, report sequence.Report)
 func enter(status *infrav1.ElementalHostUpgradeStatus, name string, now time.Time) {
 	for i := range status.Steps {
 		if status.Steps[i].Name == name {
-			status.Steps[i].FinishedAt = nil
+			status.Steps[i].CompletionTime = nil
 			return
 		}
 	}
-	status.Steps = append(status.Steps, infrav1.UpgradeStepStatus{Name: name, StartedAt: metav1.Time{Time: now}})
+	status.Steps = append(status.Steps, infrav1.UpgradeStepStatus{Name: name, StartTime: metav1.Time{Time: now}})
 }
 
 // forget removes the record of a step that is entered again.
@@ -267,13 +267,13 @@ func leave(status *infrav1.ElementalHostUpgradeStatus, name string, now time.Tim
 		if status.Steps[i].Name != name {
 			continue
 		}
-		if status.Steps[i].FinishedAt == nil {
-			status.Steps[i].FinishedAt = &metav1.Time{Time: now}
+		if status.Steps[i].CompletionTime == nil {
+			status.Steps[i].CompletionTime = &metav1.Time{Time: now}
 		}
 		return
 	}
 	status.Steps = append(status.Steps, infrav1.UpgradeStepStatus{
-		Name: name, StartedAt: metav1.Time{Time: now}, FinishedAt: &metav1.Time{Time: now},
+		Name: name, StartTime: metav1.Time{Time: now}, CompletionTime: &metav1.Time{Time: now},
 	})
 }
 

@@ -71,7 +71,7 @@ var _ = Describe("An upgrade", func() {
 		Expect(status.From.Version).To(Equal("OS v1"))
 		Expect(status.To.Version).To(Equal("OS v2"))
 		Expect(status.Digest).To(Equal(newDigest))
-		Expect(status.FinishedAt.Sub(status.StartedAt.Time)).To(Equal(10 * time.Second))
+		Expect(status.CompletionTime.Sub(status.StartTime.Time)).To(Equal(10 * time.Second))
 		Expect(w.faults.triggers).To(HaveLen(1))
 	})
 

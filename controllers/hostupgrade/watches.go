@@ -58,8 +58,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Watches(&infrav1.ElementalHost{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOnHost), builder.WithPredicates(hostChanged())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOnMachine), builder.WithPredicates(machineChanged())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfCluster), builder.WithPredicates(clusterChanged())).
-		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfDeployment),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfDeployment), builder.WithPredicates(deploymentChanged())).
 		Watches(&infrav1.ElementalMachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfTemplate), builder.WithPredicates(osChanged())).
 		Watches(&infrav1.ElementalRollout{}, handler.EnqueueRequestsFromMapFunc(r.attemptsOfRollout), builder.WithPredicates(holdChanged())).
 		Watches(&infrav1.ElementalCluster{}, handler.EnqueueRequestsFromMapFunc(r.nextOf), builder.WithPredicates(slotFreed())).
@@ -111,6 +110,13 @@ func machineChanged() predicate.Funcs {
 		metadata := predicates.MetadataOf(machine)
 		metadata.Annotations = predicates.Without(metadata.Annotations, clusterv1.MachineSkipRemediationAnnotation, infrav1.SkipRemediationByAnnotation)
 		return []any{metadata, machine.Spec, machine.Status.NodeRef, owner.Judged(machine)}
+	})
+}
+
+// deploymentChanged passes the spec of a MachineDeployment, and its pause.
+func deploymentChanged() predicate.Funcs {
+	return predicates.Changed(func(deployment *clusterv1.MachineDeployment) any {
+		return []any{deployment.Generation, annotations.HasPaused(deployment)}
 	})
 }
 

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -43,9 +42,7 @@ const (
 
 // wanted is the OS that the owner of all Machines wants, and wantedHash identifies it.
 var (
-	wanted = infrav1.OSVersionManagement{
-		infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + newImage + `"}`)},
-	}
+	wanted     = osversion.OfImage(newImage)
 	wantedHash = osversion.Hash(wanted)
 )
 
@@ -178,10 +175,10 @@ func (w *world) addWorker(ctx context.Context, name string) {
 	elemental.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID,
 	}}
-	elemental.Spec.HostRef, elemental.Spec.OSVersionManagement = &corev1.ObjectReference{Name: name}, wanted
+	elemental.Spec.HostRef, elemental.Spec.OSVersionManagement = &infrav1.LocalReference{Name: name}, wanted
 	Expect(live.Create(ctx, elemental)).To(Succeed())
 	host := &infrav1.ElementalHost{ObjectMeta: w.meta(name)}
-	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Name: name}
+	host.Spec.Approved, host.Spec.MachineRef = true, &infrav1.LocalReference{Name: name}
 	Expect(live.Create(ctx, host)).To(Succeed())
 	host.Status.Phase, host.Status.Agent.Version = infrav1.HostPhaseRunning, "v0.8.0"
 	host.Status.OS = infrav1.HostOS{ImageURI: oldImage, Digest: oldDigest, BootID: "boot-1", Version: "OS v1"}

@@ -95,10 +95,10 @@ func (r *Reconciler) awaitsNext(s *scope, id string) time.Duration {
 	former, newest := attempts.LeftNotReady(s.attempts), attempts.Newest(s.attempts)
 	isRolledOut := owner.NotedRollout(s.machine) != ""
 	isStopped := newest != nil && newest.PhaseNow().IsEnd() && newest.PhaseNow() != infrav1.UpgradeSuperseded
-	if former == nil || former.Status.FinishedAt == nil || attempts.ID(former) != id || !owner.IsNodeNotReady(s.owner) || !isRolledOut || isStopped {
+	if former == nil || former.Status.CompletionTime == nil || attempts.ID(former) != id || !owner.IsNodeNotReady(s.owner) || !isRolledOut || isStopped {
 		return 0
 	}
-	return max(0, former.Spec.Options.WithDefaults().Timeouts.Reboot()-r.Clock.Since(former.Status.FinishedAt.Time))
+	return max(0, former.Spec.Options.WithDefaults().Timeouts.Reboot()-r.Clock.Since(former.Status.CompletionTime.Time))
 }
 
 // isShown reports whether the stored ElementalMachine, or its Machine, which follows that, shows the disruption.

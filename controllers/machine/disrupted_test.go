@@ -118,8 +118,8 @@ var _ = Describe("An ElementalMachine whose Node is out of service", func() {
 		apiserver.Change(ctx, server.Client, machine, func() { machine.Annotations[infrav1.RolloutAnnotation] = "next" })
 		apiserver.ChangeStatus(ctx, server.Client, attempt, func() {
 			attempt.Status.Phase = infrav1.UpgradeSuperseded
-			attempt.Status.Steps = []infrav1.UpgradeStepStatus{{Name: "Reboot", StartedAt: metav1.Now()}, {Name: "Assess", StartedAt: metav1.Now()}}
-			attempt.Status.FinishedAt = new(metav1.NewTime(clock.Now()))
+			attempt.Status.Steps = []infrav1.UpgradeStepStatus{{Name: "Reboot", StartTime: metav1.Now()}, {Name: "Assess", StartTime: metav1.Now()}}
+			attempt.Status.CompletionTime = new(metav1.NewTime(clock.Now()))
 		})
 		Consistently(server.Stored(ctx, owner)).Should(isProtected)
 

@@ -113,7 +113,7 @@ var _ = Describe("OSDrifted", func() {
 		Entry("the host says nothing", func(SpecContext, *world, *infrav1.ElementalMachine, string) {},
 			infrav1.HostOS{}, metav1.ConditionUnknown, infrav1.HostOSUnknownReason),
 		Entry("the machine asks for nothing", func(ctx SpecContext, _ *world, m *infrav1.ElementalMachine, _ string) {
-			apiserver.Change(ctx, server.Client, m, func() { m.Spec.OSVersionManagement = nil })
+			apiserver.Change(ctx, server.Client, m, func() { m.Spec.OSVersionManagement = infrav1.OSVersionManagement{} })
 		}, elsewhere, metav1.ConditionFalse, infrav1.NotDriftedReason),
 	)
 })

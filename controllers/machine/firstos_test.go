@@ -119,7 +119,7 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 		Entry("as long as a ManagedOSVersion is not looked up", func(ctx SpecContext) {
 			template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
 			apiserver.Change(ctx, server.Client, template, func() {
-				template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"v2"}`)}}
+				template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ManagedOSVersionName: "v2"}}
 			})
 			fails(ctx)
 		}),

@@ -32,7 +32,7 @@ func (r *Reconciler) resolveOS(ctx context.Context, s *scope) (retry ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, false, err
 	}
-	resolved, problem := infrav1.OSVersionManagement(nil), (*managedos.Problem)(nil)
+	resolved, problem := infrav1.OSVersionManagement{}, (*managedos.Problem)(nil)
 	if template != nil && osversion.Managed(template.Spec.Template.Spec.OSVersionManagement) == name {
 		resolved, problem = resolvedBy(template, name)
 	} else {
@@ -46,7 +46,7 @@ func (r *Reconciler) resolveOS(ctx context.Context, s *scope) (retry ctrl.Result
 		return ctrl.Result{RequeueAfter: managedos.Retry}, false, nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Looked up a ManagedOSVersion", "managedOSVersion", name, "image", describeOS(resolved))
-	s.machine.Spec.OSVersionManagement = resolved.DeepCopy()
+	s.machine.Spec.OSVersionManagement = *resolved.DeepCopy()
 	noteMade(s.machine)
 	return ctrl.Result{}, true, nil
 }
@@ -63,7 +63,7 @@ func unreadable(machine *infrav1.ElementalMachine, err error) *managedos.Problem
 func resolvedBy(template *infrav1.ElementalMachineTemplate, name string) (infrav1.OSVersionManagement, *managedos.Problem) {
 	resolved := osversion.OfTemplate(template)
 	if osversion.Unresolved(resolved) != "" {
-		return nil, &managedos.Problem{Reason: infrav1.WaitingForOSVersionReason, Message: fmt.Sprintf(
+		return infrav1.OSVersionManagement{}, &managedos.Problem{Reason: infrav1.WaitingForOSVersionReason, Message: fmt.Sprintf(
 			"Waiting for ManagedOSVersion %s to be looked up: see condition %s of ElementalMachineTemplate %s",
 			name, infrav1.OSVersionResolvedCondition, template.Name)}
 	}

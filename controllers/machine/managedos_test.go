@@ -17,7 +17,7 @@ import (
 
 var _ = Describe("A machine that names a ManagedOSVersion", func() {
 	named := func(name string) infrav1.OSVersionManagement {
-		return infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"` + name + `"}`)}}
+		return infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ManagedOSVersionName: name}}
 	}
 	runs := func(image string) OmegaMatcher {
 		return WithTransform(func(m *infrav1.ElementalMachine) (string, error) {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -198,12 +197,7 @@ func (r *Reconciler) syncHost(ctx context.Context, s *scope) error {
 		return err
 	}
 	if !hoststate.Bootstrapped(s.host) && claim.BootstrapSecret != "" {
-		s.host.Spec.BootstrapSecret = &corev1.ObjectReference{
-			APIVersion: corev1.SchemeGroupVersion.String(),
-			Kind:       "Secret",
-			Namespace:  s.machine.Namespace,
-			Name:       claim.BootstrapSecret,
-		}
+		s.host.Spec.BootstrapSecret = &infrav1.SecretReference{Name: claim.BootstrapSecret}
 	}
 	if equality.Semantic.DeepEqual(before, s.host) {
 		return nil

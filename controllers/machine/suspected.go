@@ -28,7 +28,7 @@ func (r *Reconciler) isSuspected(ctx context.Context, s *scope) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	image, _ := osversion.Image(s.machine.Spec.OSVersionManagement)
+	image := osversion.Image(s.machine.Spec.OSVersionManagement)
 	_, digest, _ := strings.Cut(image, "@")
 	if of != nil {
 		digest = cmp.Or(of.Spec.ImageDigest, digest)

@@ -36,11 +36,11 @@ func (r *Reconciler) followTemplate(ctx context.Context, s *scope) (changed bool
 		return false, fmt.Errorf("reading ElementalMachineTemplate %s: %w", name, err)
 	}
 	wanted := templateOS(template)
-	if osversion.Same(wanted, s.machine.Spec.OSVersionManagement) {
+	if !osversion.IsReadable(wanted) || osversion.Same(wanted, s.machine.Spec.OSVersionManagement) {
 		return false, nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Following a template that was patched while the machine was made", "ElementalMachineTemplate", klog.KObj(template))
-	s.machine.Spec.OSVersionManagement = wanted.DeepCopy()
+	s.machine.Spec.OSVersionManagement = *wanted.DeepCopy()
 	if osversion.Unresolved(wanted) == "" {
 		owner.Note(s.machine, name, osversion.Hash(wanted), "")
 	}

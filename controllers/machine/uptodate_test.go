@@ -7,12 +7,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // osCase is what UpToDate is judged by: OS images, by what asks for or runs them.
@@ -32,9 +33,7 @@ type osCase struct {
 func phase(of infrav1.UpgradePhase) *infrav1.UpgradePhase { return &of }
 
 func debug(uri string) infrav1.OSVersionManagement {
-	return infrav1.OSVersionManagement{
-		infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"debug":true,"imageUri":"` + uri + `"}`)},
-	}
+	return infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ImageURI: uri, Debug: ptr.To(true)}}
 }
 
 var _ = Describe("UpToDate", func() {
@@ -113,7 +112,7 @@ var _ = Describe("UpToDate", func() {
 	)
 
 	It("says which field of an OS version cannot be read, and what to do; no host gets it", func(ctx SpecContext) {
-		unreadable := infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"oci://os:v2","debug":"yes"}`)}}
+		unreadable := specs.OS(`{"imageUri":"oci://os:v2","debug":"yes"}`)
 		message := func(conditionType string) OmegaMatcher {
 			return WithTransform(func(m *infrav1.ElementalMachine) string { return conditions.GetMessage(m, conditionType) },
 				HavePrefix("ElementalMachine m1: spec.osVersionManagement.osVersion.debug is of JSON type string, and has to be a bool: correct it"))
@@ -121,7 +120,9 @@ var _ = Describe("UpToDate", func() {
 		w := newWorld(ctx)
 		machine, host := w.running(ctx, "m1")
 		Expect(machine).To(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = unreadable })
+		server.WithFormerSchema(ctx, "ElementalMachine", func() {
+			apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = unreadable })
+		})
 		Eventually(server.Stored(ctx, machine)).Should(And(
 			apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason), message(infrav1.OSUpToDateCondition)))
 		Expect(machine).To(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
@@ -130,7 +131,9 @@ var _ = Describe("UpToDate", func() {
 		By("a machine that has no host yet")
 		w = newWorld(ctx)
 		w.host(ctx, "h1")
-		machine = w.machine(ctx, "m1", madeFrom("t1"), func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = unreadable })
+		server.WithFormerSchema(ctx, "ElementalMachine", func() {
+			machine = w.machine(ctx, "m1", madeFrom("t1"), func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = unreadable })
+		})
 		Eventually(server.Stored(ctx, machine)).Should(And(
 			apiserver.HaveCondition(infrav1.AssociationReadyCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason), message(infrav1.AssociationReadyCondition),
 			message(infrav1.OSUpToDateCondition)))

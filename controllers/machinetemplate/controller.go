@@ -91,7 +91,7 @@ func (r *Reconciler) isOfAnotherManager(object client.Object) bool {
 
 // rollOut brings the Machines one step further. What was seen is nil where there was nothing to look at, or that has failed.
 func (r *Reconciler) rollOut(ctx context.Context, template *infrav1.ElementalMachineTemplate) (*observation, ctrl.Result, error) {
-	template.Status.ImageURI, _ = osversion.Image(osversion.OfTemplate(template))
+	template.Status.ImageURI = osversion.Image(osversion.OfTemplate(template))
 	resolved, err := r.resolve(ctx, template)
 	switch {
 	case err != nil:

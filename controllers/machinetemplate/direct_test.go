@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -51,7 +50,7 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 			HaveField("Driver", infrav1.DriverDirect), HaveField("MachineName", "cp"), HaveField("HostName", "host-cp"),
 			HaveField("TemplateName", "t"), HaveField("RolloutName", rollout), HaveField("ImageURI", imageB), HaveField("Options.MaxConcurrent", BeEquivalentTo(7))))
 		for _, name := range []string{"cp", "alone"} {
-			Expect(w.elemental(name).Spec.OSVersionManagement).To(Equal(ownertest.OS(imageB)))
+			Expect(w.elemental(name).Spec.OSVersionManagement).To(Equal(osversion.OfImage(imageB)))
 			Expect(w.elemental(name).Annotations).To(HaveKeyWithValue(infrav1.RolloutAnnotation, rollout))
 		}
 		w.haveCondition(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.MachinesNotUpToDateReason)
@@ -81,7 +80,7 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		Expect(err).To(MatchError(ContainSubstring("ElementalMachineTemplate t was changed")))
 		Expect(w.attempts()).To(BeEmpty())
 		Expect(w.rollouts()).To(BeEmpty())
-		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
+		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(osversion.OfImage(imageA)))
 
 		w.reconciler.Client = healthy
 		w.reconcile()
@@ -94,7 +93,7 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		w.reconciler.Client = refusesAttempts{healthy}
 		_, err := w.reconciler.Reconcile(ctx, requestFor(w.template))
 		Expect(err).To(MatchError(errRefused))
-		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageB)))
+		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(osversion.OfImage(imageB)))
 		Expect(w.attempts()).To(BeEmpty())
 		w.reconciler.Client = healthy
 		w.reconcile()
@@ -137,10 +136,10 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		By("another image")
 		w.patch(imageC)
 		w.reconcile()
-		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageC)))
+		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(osversion.OfImage(imageC)))
 		Expect(w.attempts()).To(ContainElement(HaveField("Spec.ImageURI", imageC)))
 		Expect(w.rollouts()).To(ContainElement(HaveField("Spec", And(HaveField("Revision", BeEquivalentTo(2)), HaveField("StoppedBy", "")))))
-		Expect(w.elemental("alone").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageB)), "until its attempt has made room")
+		Expect(w.elemental("alone").Spec.OSVersionManagement).To(Equal(osversion.OfImage(imageB)), "until its attempt has made room")
 	},
 		Entry(nil, infrav1.UpgradeRolledBack, "ended as RolledBack", "patch the template to another image or, to try this one again, remove its digest"),
 		Entry(nil, infrav1.UpgradeFailed, "ended as Failed", "patch the template to another image or, to try again, delete"),
@@ -200,9 +199,7 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 
 	It("makes an attempt for more than an image although the host runs the image", func() {
 		apiserver.Change(ctx, c, w.template, func() {
-			w.template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
-				infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + imageA + `","upgradeRecovery":true}`)},
-			}
+			w.template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ImageURI: imageA, UpgradeRecovery: ptr.To(true)}}
 		})
 		w.reconcile()
 		Expect(w.attempts()).To(And(HaveLen(2), HaveEach(HaveField("Spec.ImageURI", imageA))))
@@ -229,7 +226,7 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		w.reconcile()
 		w.reconcile()
 		Expect(w.attempts()).To(HaveLen(2), "the hosts run it")
-		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
+		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(osversion.OfImage(imageA)))
 		w.patch(imageB)
 		w.reconcile()
 		Expect(w.attempts()).To(HaveLen(4), "another rollout of the same image")
@@ -251,7 +248,7 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 
 	It("makes no attempt for more than an image that the host was brought to before, and that was patched back before its host was touched", func() {
 		os := func(image string) infrav1.OSVersionManagement {
-			return infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + image + `","upgradeRecovery":true}`)}}
+			return infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ImageURI: image, UpgradeRecovery: ptr.To(true)}}
 		}
 		patch := func(image string) {
 			apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = os(image) })
@@ -293,7 +290,7 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 
 	It("does not begin with what it finds, nor with a host that has left its OS", func() {
 		late := w.addMachine("late", controlPlaneOf("K3sControlPlane"))
-		apiserver.Change(ctx, c, late, func() { late.Spec.OSVersionManagement = ownertest.OS(imageC) })
+		apiserver.Change(ctx, c, late, func() { late.Spec.OSVersionManagement = osversion.OfImage(imageC) })
 		w.reconcile()
 		w.runs("cp", imageC)
 		w.reconcile()
@@ -318,7 +315,7 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 		w.haveCondition(infrav1.RolloutBlockedCondition, metav1.ConditionTrue, reason)
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring(message))
 		Expect(w.attempts()).To(BeEmpty())
-		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
+		Expect(w.elemental("cp").Spec.OSVersionManagement).To(Equal(osversion.OfImage(imageA)))
 	},
 		Entry("a namespace that has not opted in", func() { w.optOut() }, infrav1.NamespaceNotOptedInReason, "has not opted in"),
 		Entry("a Cluster that is paused", func() { apiserver.Change(ctx, c, w.cluster, func() { w.cluster.Spec.Paused = ptr.To(true) }) }, infrav1.WaitingForClusterReason, "Cluster c is paused"),
@@ -349,8 +346,7 @@ var _ = Describe("A patched template, of Machines without an owner and of contro
 	})
 
 	It("starts nothing on a host that is made a node with an OS that is more than its image", func() {
-		const recovery = `{"imageUri":"` + imageB + `","upgradeRecovery":true}`
-		os := infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(recovery)}}
+		os := infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ImageURI: imageB, UpgradeRecovery: ptr.To(true)}}
 		late := w.addMachine("late", nil)
 		w.reconcile()
 		host := apiserver.Get(ctx, c, &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "host-late"}})

@@ -72,7 +72,7 @@ func (w *world) addServed(of *clusterv1.Machine, template, image string) *infrav
 	elemental := ownertest.ElementalMachine(w.namespace, of.Name, template, image)
 	elemental.Labels = of.Labels
 	elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: of.Name, UID: of.UID}}
-	elemental.Spec.HostRef = ownertest.HostReference(w.namespace, "host-"+of.Name)
+	elemental.Spec.HostRef = &infrav1.LocalReference{Name: "host-" + of.Name}
 	plane.Create(ctx, elemental)
 	plane.Create(ctx, ownertest.Host(elemental))
 	w.runs(of.Name, image)

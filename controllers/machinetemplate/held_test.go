@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -34,7 +35,7 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 		made := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "of-" + node}}
 		made.Spec = infrav1.ElementalHostUpgradeSpec{
 			ClusterName: "c", MachineName: node, ElementalMachineName: node, HostName: "host-" + node, TemplateName: template,
-			ImageURI: imageB, OSVersionManagement: ownertest.OS(imageB),
+			ImageURI: imageB, OSVersionManagement: osversion.OfImage(imageB),
 		}
 		plane.Create(ctx, made)
 		apiserver.ChangeStatus(ctx, c, made, func() {
@@ -169,7 +170,7 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 		stuck := attempt("node-2", "another", infrav1.HoldStepOverdue)
 		w.reconcile()
 		Expect(messages()).To(BeEmpty(), "it has no slot")
-		apiserver.ChangeStatus(ctx, c, stuck, func() { stuck.Status.Steps = []infrav1.UpgradeStepStatus{{Name: "Cordon", StartedAt: metav1.Now()}} })
+		apiserver.ChangeStatus(ctx, c, stuck, func() { stuck.Status.Steps = []infrav1.UpgradeStepStatus{{Name: "Cordon", StartTime: metav1.Now()}} })
 		w.reconcile()
 		Expect(messages()).To(Equal([]string{"StepOverdue: Node node-2: because of StepOverdue"}))
 	})
@@ -225,9 +226,9 @@ var _ = Describe("What keeps the OS of a template from all Machines", func() {
 		past, end := of("m1"), metav1.Now()
 		apiserver.ChangeStatus(ctx, c, past, func() {
 			began := metav1.NewTime(end.Add(-4 * time.Minute))
-			past.Status.Phase, past.Status.StartedAt, past.Status.FinishedAt = infrav1.UpgradeSucceeded, &began, &end
+			past.Status.Phase, past.Status.StartTime, past.Status.CompletionTime = infrav1.UpgradeSucceeded, &began, &end
 			for _, step := range []string{"Cordon", "Reboot", "Assess"} {
-				past.Status.Steps = append(past.Status.Steps, infrav1.UpgradeStepStatus{Name: step, StartedAt: began, FinishedAt: &end})
+				past.Status.Steps = append(past.Status.Steps, infrav1.UpgradeStepStatus{Name: step, StartTime: began, CompletionTime: &end})
 			}
 		})
 		w.runs("m1", imageB)

@@ -210,8 +210,8 @@ func toEnd(attempt *infrav1.ElementalHostUpgrade, now time.Time) []infrav1.Upgra
 	case phase.IsEnd():
 		hold := heldBecause(infrav1.AttemptNotSucceededReason, "ElementalHostUpgrade/"+attempt.Name,
 			fmt.Sprintf("the upgrade has ended as %s: %s", attempt.PhaseNow(), attempt.Status.Message))
-		if attempt.Status.FinishedAt != nil {
-			hold.Since = *attempt.Status.FinishedAt
+		if attempt.Status.CompletionTime != nil {
+			hold.Since = *attempt.Status.CompletionTime
 		}
 		return []infrav1.UpgradeHold{hold}
 	}

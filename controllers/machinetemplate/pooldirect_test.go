@@ -47,7 +47,7 @@ func (w *world) noted(name string) []string {
 }
 
 // hashOf the OS with an image, as it is noted.
-func hashOf(image string) string { return osversion.Stored(osversion.Hash(ownertest.OS(image))) }
+func hashOf(image string) string { return osversion.Stored(osversion.Hash(osversion.OfImage(image))) }
 
 var _ = Describe("A patched template, of a MachineDeployment", func() {
 	var w *world
@@ -174,7 +174,7 @@ var _ = Describe("A patched template, of a MachineDeployment", func() {
 		apiserver.Change(ctx, c, elemental, func() {
 			elemental.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "next"
 			elemental.Annotations[infrav1.OSReachedAnnotation] = hashOf(imageB)
-			elemental.Spec.OSVersionManagement = ownertest.OS(imageC)
+			elemental.Spec.OSVersionManagement = osversion.OfImage(imageC)
 		})
 		w.template = next
 		w.reconcile()
@@ -186,7 +186,7 @@ var _ = Describe("A patched template, of a MachineDeployment", func() {
 		attempt := w.attempts()[0].DeepCopy()
 		attempt.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "by-the-hook"}
 		attempt.Spec.Driver, attempt.Spec.MachineName, attempt.Spec.ElementalMachineName = infrav1.DriverClusterAPI, "m1", "m1"
-		attempt.Spec.TemplateName, attempt.Spec.ImageURI, attempt.Spec.OSVersionManagement = "next", imageC, ownertest.OS(imageC)
+		attempt.Spec.TemplateName, attempt.Spec.ImageURI, attempt.Spec.OSVersionManagement = "next", imageC, osversion.OfImage(imageC)
 		plane.Create(ctx, attempt)
 		w.end(attempt, infrav1.UpgradeRolledBack)
 		w.reconcile()
@@ -214,7 +214,7 @@ var _ = Describe("A patched template, of a MachineDeployment", func() {
 	})
 
 	It("rolls out the first image of a template that had none", func() {
-		apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = nil })
+		apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{} })
 		w.addOfPool(w.set, "without", "t", imageA)
 		w.reconcile()
 		Expect(w.noted("without")).To(Equal([]string{"t", ""}))
@@ -292,7 +292,7 @@ var _ = Describe("A patched template, of Machines of several owners", func() {
 		w.patch(imageB)
 		w.reconcile()
 		Expect(w.attempts()).To(ConsistOf(HaveField("Spec.MachineName", "m1"), HaveField("Spec.MachineName", "m2")))
-		Expect(w.elemental("a1").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageA)))
+		Expect(w.elemental("a1").Spec.OSVersionManagement).To(Equal(osversion.OfImage(imageA)))
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("its owner wants the OS of ElementalMachineTemplate next"))
 	})
 

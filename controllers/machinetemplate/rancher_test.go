@@ -118,7 +118,7 @@ var _ = Describe("A patched template, in a Cluster that Rancher has provisioned"
 
 	It("is stopped by one that has failed before its drain until a user gives it up, and by one of another driver as before", func() {
 		elemental := w.addMachine("alone", nil)
-		apiserver.Change(ctx, c, elemental, func() { owner.Note(elemental, "t", osversion.Hash(ownertest.OS(imageA)), "") })
+		apiserver.Change(ctx, c, elemental, func() { owner.Note(elemental, "t", osversion.Hash(osversion.OfImage(imageA)), "") })
 		list("worker", "controlPlane")
 		w.reconcile()
 		stoppedBy := func() string {
@@ -143,7 +143,7 @@ var _ = Describe("A patched template, in a Cluster that Rancher has provisioned"
 		attempt := w.attemptOn(worker)
 		w.setStatus(attempt, func() {
 			attempt.Status.Phase = infrav1.UpgradeProgressing
-			attempt.Status.Steps = []infrav1.UpgradeStepStatus{{Name: attempts.StepCordon, StartedAt: metav1.Now()}}
+			attempt.Status.Steps = []infrav1.UpgradeStepStatus{{Name: attempts.StepCordon, StartTime: metav1.Now()}}
 		})
 		w.reconcile()
 		Expect(w.message(infrav1.RolloutBlockedCondition)).To(ContainSubstring("1 Machines are upgraded when Rancher drains their Nodes"))

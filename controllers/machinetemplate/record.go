@@ -66,7 +66,7 @@ func (r *Reconciler) begin(ctx context.Context, seen *observation, cluster *clus
 
 // beginRotations makes the rollouts to which Cluster API brings Machines: their options are those of the moment in which that begins.
 func (r *Reconciler) beginRotations(ctx context.Context, seen *observation) error {
-	if _, hasImage := osversion.Image(osversion.OfTemplate(seen.template)); !hasImage {
+	if osversion.Image(osversion.OfTemplate(seen.template)) == "" {
 		return nil // there is nothing that a host could be upgraded to
 	}
 	failed := []error{}

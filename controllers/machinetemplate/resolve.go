@@ -23,17 +23,24 @@ import (
 const resolveAction = "Resolve"
 
 // resolve looks up the ManagedOSVersion that a template names, once, and pins the template to its image. It
-// reports whether the template's OS is known: nothing is rolled out before, because no two hosts may get
-// different images for one name.
+// reports whether the template's OS is known, and can be read: nothing is rolled out before, because no two hosts
+// may get different images for one name.
 func (r *Reconciler) resolve(ctx context.Context, template *infrav1.ElementalMachineTemplate) (bool, error) {
 	wanted := template.Spec.Template.Spec.OSVersionManagement
+	if _, err := osversion.Decode(wanted); err != nil {
+		r.reportUnresolved(template, &managedos.Problem{
+			Reason: infrav1.InvalidOSVersionReason, Message: fmt.Sprintf("spec.template.spec.%s: correct it", err),
+		})
+		return false, nil
+	}
 	name := osversion.Managed(wanted)
 	if name == "" {
 		conditions.Delete(template, infrav1.OSVersionResolvedCondition)
 		return true, nil
 	}
 	if pinned := osversion.OfTemplate(template); osversion.Unresolved(pinned) == "" {
-		return true, reportResolved(template, pinned)
+		reportResolved(template, pinned)
+		return true, nil
 	}
 	found, problem, err := managedos.Resolver{Live: r.Live}.LookUp(ctx, template.Namespace, name)
 	if err != nil {
@@ -46,7 +53,8 @@ func (r *Reconciler) resolve(ctx context.Context, template *infrav1.ElementalMac
 	if err := r.pin(ctx, template, found); err != nil {
 		return false, err
 	}
-	return true, reportResolved(template, osversion.OfTemplate(template))
+	reportResolved(template, osversion.OfTemplate(template))
+	return true, nil
 }
 
 func (r *Reconciler) pin(ctx context.Context, template *infrav1.ElementalMachineTemplate, pin osversion.Pin) error {
@@ -69,14 +77,9 @@ func (r *Reconciler) pin(ctx context.Context, template *infrav1.ElementalMachine
 	return nil
 }
 
-func reportResolved(template *infrav1.ElementalMachineTemplate, resolved infrav1.OSVersionManagement) error {
-	version, err := osversion.Decode(resolved)
-	if err != nil {
-		return err
-	}
+func reportResolved(template *infrav1.ElementalMachineTemplate, resolved infrav1.OSVersionManagement) {
 	condition.TrueBecause(template, infrav1.OSVersionResolvedCondition, clusterv1.ReadyReason,
-		"ManagedOSVersion %s is %s", version.ManagedOSVersionName, version.ImageURI)
-	return nil
+		"ManagedOSVersion %s is %s", osversion.Managed(resolved), osversion.Image(resolved))
 }
 
 func (r *Reconciler) reportUnresolved(template *infrav1.ElementalMachineTemplate, problem *managedos.Problem) {
@@ -84,5 +87,5 @@ func (r *Reconciler) reportUnresolved(template *infrav1.ElementalMachineTemplate
 		r.Recorder.Eventf(template, nil, corev1.EventTypeWarning, infrav1.EventRolloutBlocked, resolveAction, "%s", shortened(problem.Message))
 	}
 	condition.False(template, infrav1.OSVersionResolvedCondition, problem.Reason, "%s", problem.Message)
-	condition.False(template, infrav1.RolledOutCondition, infrav1.BlockedReason, "Nothing is rolled out before the ManagedOSVersion is known")
+	condition.False(template, infrav1.RolledOutCondition, infrav1.BlockedReason, "Nothing is rolled out before the OS is known")
 }

@@ -4,8 +4,6 @@
 package machinetemplate_test
 
 import (
-	"fmt"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,11 +15,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/elementaloperator"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // managed asks for a ManagedOSVersion.
 func managed(name string) infrav1.OSVersionManagement {
-	return infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: fmt.Appendf(nil, `{"managedOSVersionName":%q}`, name)}}
+	return infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ManagedOSVersionName: name}}
 }
 
 var _ = Describe("A template with a ManagedOSVersion", func() {
@@ -57,8 +56,8 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 		Expect(w.message(infrav1.OSVersionResolvedCondition)).To(Equal("ManagedOSVersion v2 is " + imageB))
 		of := w.onlyRollout()
 		Expect(w.template.Status.CurrentRollouts).To(ConsistOf(of.Name))
-		Expect(of.Spec.OSVersionManagement[infrav1.OSVersionKey].Raw).To(MatchJSON(
-			fmt.Sprintf(`{"managedOSVersionName":"v2","resolvedFrom":"v2","imageUri":%q}`, imageB)))
+		Expect(of.Spec.OSVersionManagement.OSVersion).To(Equal(
+			&infrav1.OSVersion{ManagedOSVersionName: "v2", ResolvedFrom: "v2", ImageURI: imageB}))
 		Expect(w.onlyAttempt().Spec.ImageURI).To(Equal(imageB))
 
 		By("staying there when the version is changed under its name")
@@ -93,6 +92,23 @@ var _ = Describe("A template with a ManagedOSVersion", func() {
 		Entry("when it is an ISO", func() { plane.Create(ctx, elementaloperator.ManagedOSVersion(w.namespace, "v2", "iso", imageB)) },
 			infrav1.ManagedOSVersionNotContainerReason),
 	)
+
+	It("is not rolled out while it cannot be read, as version 0.7 may have stored it", func() {
+		plane.WithFormerSchema(ctx, "ElementalMachineTemplate", func() {
+			apiserver.Change(ctx, c, w.template, func() {
+				w.template.Spec.Template.Spec.OSVersionManagement = specs.OS(`{"imageUri":"` + imageB + `","debug":"yes"}`)
+			})
+		})
+		w.reconcile()
+		w.haveCondition(infrav1.OSVersionResolvedCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason)
+		Expect(w.message(infrav1.OSVersionResolvedCondition)).To(Equal(
+			"spec.template.spec.osVersionManagement.osVersion.debug is of JSON type string, and has to be a bool: correct it"))
+		Expect(w.rollouts()).To(BeEmpty())
+		apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage(imageB) })
+		w.reconcile()
+		Expect(w.template.Status.Conditions).NotTo(ContainElement(HaveField("Type", infrav1.OSVersionResolvedCondition)))
+		Expect(images()).To(ConsistOf(imageB))
+	})
 
 	It("is rolled out when the version comes later", func() {
 		ask("v2")

@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview/clusterviewtest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/condition"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -53,7 +54,7 @@ var _ = Describe("RolledOut of a template", func() {
 
 		By("the attempt, which has given the machine the OS, of which the condition does not speak yet")
 		w.reconcile()
-		Expect(w.elemental("m1").Spec.OSVersionManagement).To(Equal(ownertest.OS(imageB)))
+		Expect(w.elemental("m1").Spec.OSVersionManagement).To(Equal(osversion.OfImage(imageB)))
 		isNot("0 of 1")
 		counts(0, 1)
 
@@ -86,7 +87,7 @@ var _ = Describe("RolledOut of a template", func() {
 		machine := w.elemental("m1")
 		apiserver.Change(ctx, c, machine, func() {
 			machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "next"
-			machine.Spec.OSVersionManagement = ownertest.OS(imageB)
+			machine.Spec.OSVersionManagement = osversion.OfImage(imageB)
 		})
 		w.reconcile()
 		isNot("0 of 1")

@@ -55,7 +55,7 @@ var _ = Describe("A template", func() {
 		of := w.onlyRollout()
 		cluster := apiserver.Get(ctx, c, &infrav1.ElementalCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}})
 		Expect(of.Spec).To(Equal(infrav1.ElementalRolloutSpec{
-			ClusterName: "c", TemplateName: "t", Revision: 1, OSVersionManagement: ownertest.OS(imageB), Options: cluster.Spec.NodeUpgradeOption,
+			ClusterName: "c", TemplateName: "t", Revision: 1, OSVersionManagement: osversion.OfImage(imageB), Options: cluster.Spec.NodeUpgradeOption,
 		}))
 		Expect(of.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "Cluster"), HaveField("UID", w.cluster.UID))))
 		Expect(of.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
@@ -95,7 +95,7 @@ var _ = Describe("A template", func() {
 		w.succeed(imageB)
 		w.reconcile()
 		late := w.elemental("m1")
-		apiserver.Change(ctx, c, late, func() { owner.Note(late, "t", osversion.Hash(ownertest.OS(imageA)), "") })
+		apiserver.Change(ctx, c, late, func() { owner.Note(late, "t", osversion.Hash(osversion.OfImage(imageA)), "") })
 		w.reconcile()
 		Expect(w.onlyRollout()).To(And(HaveField("Spec.Revision", BeEquivalentTo(2)), Not(HaveField("Name", first))), "a Machine was noted with another")
 	})
@@ -120,7 +120,7 @@ var _ = Describe("A template", func() {
 		w.reconcile()
 		w.addOfPool(w.set, "m2", "t", imageA)
 		late := w.elemental("m2")
-		apiserver.Change(ctx, c, late, func() { owner.Note(late, "t", osversion.Hash(ownertest.OS(imageA)), "") })
+		apiserver.Change(ctx, c, late, func() { owner.Note(late, "t", osversion.Hash(osversion.OfImage(imageA)), "") })
 		w.reconcile()
 		Expect(w.elemental("m2").Annotations).To(HaveKeyWithValue(infrav1.RolloutAnnotation, w.onlyRollout().Name))
 	})
@@ -142,7 +142,7 @@ var _ = Describe("A template", func() {
 		w.reconcile()
 		attempt := w.onlyAttempt()
 		machine := w.elemental("m1")
-		apiserver.Change(ctx, c, machine, func() { owner.Note(machine, "t", osversion.Hash(ownertest.OS(imageB)), "") })
+		apiserver.Change(ctx, c, machine, func() { owner.Note(machine, "t", osversion.Hash(osversion.OfImage(imageB)), "") })
 		w.reconcile()
 		Expect(w.onlyRollout().Spec.Completed).To(BeFalse())
 		w.end(attempt, infrav1.UpgradeSucceeded)
@@ -159,7 +159,7 @@ var _ = Describe("A template", func() {
 		bad := w.attemptOn("m1").DeepCopy()
 		bad.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "made-up"}
 		bad.Spec.MachineName, bad.Spec.ElementalMachineName, bad.Spec.HostName = "m2", "m2", "host-m2"
-		bad.Spec.OSVersionManagement = ownertest.OS(imageC)
+		bad.Spec.OSVersionManagement = osversion.OfImage(imageC)
 		plane.Create(ctx, bad)
 		w.end(bad, infrav1.UpgradeFailed)
 		w.reconcile()

@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -151,7 +152,7 @@ var _ = Describe("A template that an owner was rotated to", func() {
 		By("the last update, after which the Machine is made from the template")
 		machine := w.elemental("m1")
 		apiserver.Change(ctx, c, machine, func() {
-			machine.Spec.OSVersionManagement = ownertest.OS(imageB)
+			machine.Spec.OSVersionManagement = osversion.OfImage(imageB)
 			machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "next"
 			machine.Annotations[clusterv1.UpdateInProgressAnnotation] = ""
 		})

@@ -19,6 +19,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machinetemplate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/inplace"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -80,7 +81,7 @@ func (w *world) reconcileOnce() ctrl.Result {
 // patch asks for another image, as kubectl patch does.
 func (w *world) patch(image string) {
 	GinkgoHelper()
-	apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = ownertest.OS(image) })
+	apiserver.Change(ctx, c, w.template, func() { w.template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage(image) })
 }
 
 // rollouts that are recorded.

@@ -85,7 +85,9 @@ var _ = DescribeTable("When Rancher has asked for all of a drain, it is answered
 	}),
 	Entry("wholly, if the host ran the OS already when its attempt began", bothGiven, underway(attempts.StepAssess, attempts.StepHandBack)),
 	Entry("wholly for a template that asks for no image", bothGiven, func(w *world) {
-		apiserver.Change(ctx, c, w.template, func(t *infrav1.ElementalMachineTemplate) { t.Spec.Template.Spec.OSVersionManagement = nil })
+		apiserver.Change(ctx, c, w.template, func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{}
+		})
 	}),
 	Entry("not at all in a paused Cluster", no, func(w *world) { w.pause() }),
 	Entry("not at all for a paused Machine", no, func(w *world) {

@@ -210,8 +210,7 @@ func (r *Reconciler) templateOf(ctx context.Context, elemental *infrav1.Elementa
 // asksForNothing reports whether nothing is ever rolled out from a template.
 func asksForNothing(template *infrav1.ElementalMachineTemplate) bool {
 	wanted := osversion.OfTemplate(template)
-	_, hasImage := osversion.Image(wanted)
-	return !hasImage && osversion.Unresolved(wanted) == "" || !template.DeletionTimestamp.IsZero()
+	return osversion.Image(wanted) == "" && osversion.Unresolved(wanted) == "" || !template.DeletionTimestamp.IsZero()
 }
 
 // idle says why nothing is rolled out from a template until a user acts.

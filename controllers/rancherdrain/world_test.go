@@ -99,7 +99,7 @@ func newWorld() *world {
 	plane.Create(ctx, w.machine)
 	apiserver.ChangeStatus(ctx, c, w.machine, func(m *clusterv1.Machine) { m.Status.NodeRef.Name = "node-m" })
 	w.elemental = ownertest.ElementalMachine(w.namespace, "m", "t", imageA)
-	w.elemental.Spec.HostRef = ownertest.HostReference(w.namespace, "h")
+	w.elemental.Spec.HostRef = &infrav1.LocalReference{Name: "h"}
 	w.elemental.Labels = w.machine.Labels
 	w.elemental.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: w.machine.UID}}
 	plane.Create(ctx, w.elemental)
@@ -143,8 +143,8 @@ func planSecret(namespace, machine string) *corev1.Secret {
 func (w *world) assign(image, rollout string) {
 	GinkgoHelper()
 	apiserver.Change(ctx, c, w.elemental, func(m *infrav1.ElementalMachine) {
-		m.Spec.OSVersionManagement = ownertest.OS(image)
-		owner.Note(m, "t", osversion.Hash(ownertest.OS(image)), rollout)
+		m.Spec.OSVersionManagement = osversion.OfImage(image)
+		owner.Note(m, "t", osversion.Hash(osversion.OfImage(image)), rollout)
 	})
 }
 
@@ -152,7 +152,7 @@ func (w *world) assign(image, rollout string) {
 func (w *world) patch(image string) {
 	GinkgoHelper()
 	apiserver.Change(ctx, c, w.template, func(t *infrav1.ElementalMachineTemplate) {
-		t.Spec.Template.Spec.OSVersionManagement = ownertest.OS(image)
+		t.Spec.Template.Spec.OSVersionManagement = osversion.OfImage(image)
 	})
 }
 
@@ -174,7 +174,7 @@ func (w *world) enter(attempt *infrav1.ElementalHostUpgrade, steps ...string) {
 	apiserver.ChangeStatus(ctx, c, attempt, func(u *infrav1.ElementalHostUpgrade) {
 		u.Status.Phase = infrav1.UpgradeProgressing
 		for _, step := range steps {
-			u.Status.Steps = append(u.Status.Steps, infrav1.UpgradeStepStatus{Name: step, StartedAt: metav1.Now()})
+			u.Status.Steps = append(u.Status.Steps, infrav1.UpgradeStepStatus{Name: step, StartTime: metav1.Now()})
 		}
 	})
 }

@@ -21,7 +21,7 @@ import (
 var _ = Describe("The signing key of an ElementalRegistration", func() {
 	It("uses a key that it is given, and says so when that is missing or no key", func(ctx SpecContext) {
 		object := makeRegistration(ctx, func(r *infrav1.ElementalRegistration) {
-			r.Spec.PrivateKeyRef = &corev1.ObjectReference{Name: "mine"}
+			r.Spec.PrivateKeyRef = &infrav1.SecretReference{Name: "mine"}
 		})
 		failed := apiserver.HaveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.SigningKeyFailedReason)
 		Eventually(server.Stored(ctx, object)).Should(SatisfyAll(failed, HaveField("Status.Conditions", ContainElement(HaveField("Message", ContainSubstring("Secret mine"))))))
@@ -40,7 +40,7 @@ var _ = Describe("The signing key of an ElementalRegistration", func() {
 
 	It("looks again soon for a key that is missing, however long it has been", func(ctx SpecContext) {
 		object := makeRegistration(ctx, func(r *infrav1.ElementalRegistration) {
-			r.Spec.PrivateKeyRef = &corev1.ObjectReference{Name: "mine"}
+			r.Spec.PrivateKeyRef = &infrav1.SecretReference{Name: "mine"}
 		})
 		Eventually(server.Stored(ctx, object)).Should(apiserver.HaveCondition(infrav1.RegistrationTokenReadyCondition, metav1.ConditionFalse, infrav1.SigningKeyFailedReason))
 		Eventually(func(g Gomega) { // the manager's own reconciler may write in between

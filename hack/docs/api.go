@@ -84,9 +84,8 @@ func (s *schema) wellKnown() string {
 		element, list = s.Items, "[]"
 	}
 	for name, fields := range map[string][]string{
-		"Condition":       {"lastTransitionTime", "observedGeneration", "reason"},
-		"LabelSelector":   {"matchExpressions", "matchLabels"},
-		"ObjectReference": {"fieldPath", "resourceVersion", "uid"},
+		"Condition":     {"lastTransitionTime", "observedGeneration", "reason"},
+		"LabelSelector": {"matchExpressions", "matchLabels"},
 	} {
 		if !slices.ContainsFunc(fields, func(field string) bool { _, has := element.Properties[field]; return !has }) {
 			return list + name

@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -43,10 +42,10 @@ func chain(ns string) *links {
 	machine.Spec.Bootstrap.DataSecretName = ptr.To("data")
 	machine.Spec.InfrastructureRef = reference("ElementalMachine", "e")
 	elemental := &infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "e", OwnerReferences: ownedBy("m")}}
-	elemental.Spec.HostRef = &corev1.ObjectReference{Name: "h", Namespace: ns}
+	elemental.Spec.HostRef = &infrav1.LocalReference{Name: "h"}
 	host := &infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "h"}}
 	host.Spec.PubKey = "key"
-	host.Spec.MachineRef = &corev1.ObjectReference{Name: "e", Namespace: ns, UID: types.UID("of-another-management-cluster")}
+	host.Spec.MachineRef = &infrav1.LocalReference{Name: "e", UID: types.UID("of-another-management-cluster")}
 	return &links{machine, elemental, host}
 }
 
@@ -79,10 +78,6 @@ var _ = Describe("The chain of a Machine, its ElementalMachine and its Elemental
 		Entry("while the machine sets out to claim the host", func(l *links) {
 			l.elemental.Spec.HostRef = nil
 			l.elemental.Annotations = map[string]string{infrav1.ClaimingHostAnnotation: "h"}
-		}),
-		Entry("whatever namespace a reference states", func(l *links) {
-			l.elemental.Spec.HostRef.Namespace = "another"
-			l.host.Spec.MachineRef.Namespace = "another"
 		}),
 	)
 

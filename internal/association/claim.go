@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -153,18 +152,15 @@ func (c *Claimer) lock(ctx context.Context, claim Claim, host *infrav1.Elemental
 	if err := Assign(ctx, c.Client, host, claim); err != nil {
 		return err
 	}
-	host.Spec.BootstrapSecret = &corev1.ObjectReference{
-		APIVersion: corev1.SchemeGroupVersion.String(),
-		Kind:       "Secret",
-		Namespace:  claim.Machine.Namespace,
-		Name:       claim.BootstrapSecret,
+	if claim.BootstrapSecret != "" {
+		host.Spec.BootstrapSecret = &infrav1.SecretReference{Name: claim.BootstrapSecret}
 	}
 	controllerutil.AddFinalizer(host, infrav1.ElementalMachineFinalizer)
 	if err := c.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return err
 	}
 	former := before.Spec.OSVersionManagement
-	if c.OSReplaced != nil && len(former) > 0 && !osversion.Same(former, host.Spec.OSVersionManagement) {
+	if c.OSReplaced != nil && !former.IsZero() && !osversion.Same(former, host.Spec.OSVersionManagement) {
 		c.OSReplaced(host, former)
 	}
 	return nil
@@ -173,13 +169,7 @@ func (c *Claimer) lock(ctx context.Context, claim Claim, host *infrav1.Elemental
 // bind stores the host in the machine.
 func (c *Claimer) bind(ctx context.Context, machine *infrav1.ElementalMachine, host *infrav1.ElementalHost) error {
 	before := machine.DeepCopy()
-	machine.Spec.HostRef = &corev1.ObjectReference{
-		APIVersion: infrav1.GroupVersion.String(),
-		Kind:       "ElementalHost",
-		Namespace:  host.Namespace,
-		Name:       host.Name,
-		UID:        host.UID,
-	}
+	machine.Spec.HostRef = &infrav1.LocalReference{Name: host.Name, UID: host.UID}
 	machine.Spec.ProviderID = ProviderID(host)
 	delete(machine.Annotations, infrav1.ClaimingHostAnnotation)
 	return c.patch(ctx, machine, before, "writing spec.hostRef of ElementalMachine "+machine.Name)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,14 +51,8 @@ func Assign(ctx context.Context, registrations client.Reader, host *infrav1.Elem
 		return err
 	}
 	host.Spec.ImageVerification = rules
-	host.Spec.MachineRef = &corev1.ObjectReference{
-		APIVersion: infrav1.GroupVersion.String(),
-		Kind:       "ElementalMachine",
-		Namespace:  claim.Machine.Namespace,
-		Name:       claim.Machine.Name,
-		UID:        claim.Machine.UID,
-	}
-	host.Spec.OSVersionManagement = claim.Machine.Spec.OSVersionManagement.DeepCopy()
+	host.Spec.MachineRef = &infrav1.LocalReference{Name: claim.Machine.Name, UID: claim.Machine.UID}
+	host.Spec.OSVersionManagement = *claim.Machine.Spec.OSVersionManagement.DeepCopy()
 	if host.Labels == nil {
 		host.Labels = map[string]string{}
 	}

@@ -6,7 +6,6 @@ package association_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
@@ -102,7 +101,7 @@ var _ = Describe("A host that is being deleted", func() {
 })
 
 var _ = DescribeTable("A host serves a machine",
-	func(ref *corev1.ObjectReference, hostRef, annotation string, needsReset bool, expected bool) {
+	func(ref *infrav1.LocalReference, hostRef, annotation string, needsReset bool, expected bool) {
 		host := &infrav1.ElementalHost{}
 		host.Name, host.Spec.MachineRef = "h1", ref
 		if needsReset {
@@ -111,19 +110,19 @@ var _ = DescribeTable("A host serves a machine",
 		machine := &infrav1.ElementalMachine{}
 		machine.Name, machine.UID = "m1", "new"
 		if hostRef != "" {
-			machine.Spec.HostRef = &corev1.ObjectReference{Name: hostRef}
+			machine.Spec.HostRef = &infrav1.LocalReference{Name: hostRef}
 		}
 		if annotation != "" {
 			machine.Annotations = map[string]string{infrav1.ClaimingHostAnnotation: annotation}
 		}
 		Expect(association.Serves(host, machine)).To(Equal(expected))
 	},
-	Entry("locked by its UID", &corev1.ObjectReference{Name: "m1", UID: "new"}, "", "", false, true),
+	Entry("locked by its UID", &infrav1.LocalReference{Name: "m1", UID: "new"}, "", "", false, true),
 	Entry("not locked", nil, "h1", "", false, false),
-	Entry("locked by another name", &corev1.ObjectReference{Name: "m2", UID: "new"}, "h1", "", false, false),
-	Entry("moved: an old UID, but the machine names the host", &corev1.ObjectReference{Name: "m1", UID: "old"}, "h1", "", false, true),
-	Entry("moved in the middle of a claim", &corev1.ObjectReference{Name: "m1", UID: "old"}, "", "h1", false, true),
-	Entry("locked by a former machine of that name", &corev1.ObjectReference{Name: "m1", UID: "old"}, "", "", false, false),
-	Entry("locked by a former machine of that name, while it names another host", &corev1.ObjectReference{Name: "m1", UID: "old"}, "h2", "", false, false),
-	Entry("released", &corev1.ObjectReference{Name: "m1", UID: "new"}, "h1", "", true, false),
+	Entry("locked by another name", &infrav1.LocalReference{Name: "m2", UID: "new"}, "h1", "", false, false),
+	Entry("moved: an old UID, but the machine names the host", &infrav1.LocalReference{Name: "m1", UID: "old"}, "h1", "", false, true),
+	Entry("moved in the middle of a claim", &infrav1.LocalReference{Name: "m1", UID: "old"}, "", "h1", false, true),
+	Entry("locked by a former machine of that name", &infrav1.LocalReference{Name: "m1", UID: "old"}, "", "", false, false),
+	Entry("locked by a former machine of that name, while it names another host", &infrav1.LocalReference{Name: "m1", UID: "old"}, "h2", "", false, false),
+	Entry("released", &infrav1.LocalReference{Name: "m1", UID: "new"}, "h1", "", true, false),
 )

@@ -22,5 +22,5 @@ var _ = DescribeTable("WaitsForApproval", func(status infrav1.ElementalHostUpgra
 	Entry("aborted while paused", infrav1.ElementalHostUpgradeStatus{
 		Phase: infrav1.UpgradeAborted, Step: attempts.StepApprove, Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove}}}, false),
 	Entry("resumed", infrav1.ElementalHostUpgradeStatus{
-		Step: "Admit", StepIndex: 4, StepCount: 14, Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove, FinishedAt: &metav1.Time{}}}}, false),
+		Step: "Admit", StepIndex: 4, StepCount: 14, Steps: []infrav1.UpgradeStepStatus{{Name: attempts.StepApprove, CompletionTime: &metav1.Time{}}}}, false),
 )

@@ -51,8 +51,8 @@ func NameFor(machine *clusterv1.Machine, host, of string) string {
 
 // New makes the attempt, which is not created.
 func New(u Upgrade) *infrav1.ElementalHostUpgrade {
-	wanted := u.Elemental.Spec.OSVersionManagement
-	image, _ := osversion.Image(wanted)
+	wanted := osversion.Normalized(u.Elemental.Spec.OSVersionManagement)
+	image := osversion.Image(wanted)
 	return &infrav1.ElementalHostUpgrade{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: u.Host.Namespace,

@@ -88,19 +88,19 @@ func Disruption(among []infrav1.ElementalHostUpgrade) time.Duration {
 
 func disruptionOf(upgrade *infrav1.ElementalHostUpgrade) time.Duration {
 	cordoned := step(upgrade, StepCordon)
-	if cordoned == nil || upgrade.Status.FinishedAt == nil || upgrade.Status.Phase != infrav1.UpgradeSucceeded {
+	if cordoned == nil || upgrade.Status.CompletionTime == nil || upgrade.Status.Phase != infrav1.UpgradeSucceeded {
 		return 0
 	}
-	return upgrade.Status.FinishedAt.Sub(cordoned.StartedAt.Time)
+	return upgrade.Status.CompletionTime.Sub(cordoned.StartTime.Time)
 }
 
 // outageOf an attempt; zero if it has not come that far.
 func outageOf(upgrade *infrav1.ElementalHostUpgrade) time.Duration {
 	triggered, assessed := step(upgrade, StepReboot), step(upgrade, StepAssess)
-	if triggered == nil || assessed == nil || assessed.FinishedAt == nil {
+	if triggered == nil || assessed == nil || assessed.CompletionTime == nil {
 		return 0
 	}
-	return assessed.FinishedAt.Sub(triggered.StartedAt.Time)
+	return assessed.CompletionTime.Sub(triggered.StartTime.Time)
 }
 
 // step of an attempt that has begun; nil if it has not.

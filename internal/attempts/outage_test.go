@@ -21,10 +21,10 @@ func ran(hour int, steps []string, took ...time.Duration) infrav1.ElementalHostU
 	at := noon.Add(time.Duration(hour) * time.Hour)
 	upgrade := infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Name: at.String(), CreationTimestamp: metav1.NewTime(at)}}
 	for i, name := range steps {
-		step := infrav1.UpgradeStepStatus{Name: name, StartedAt: metav1.NewTime(at)}
+		step := infrav1.UpgradeStepStatus{Name: name, StartTime: metav1.NewTime(at)}
 		if took[i] > 0 {
 			at = at.Add(took[i])
-			step.FinishedAt = &metav1.Time{Time: at}
+			step.CompletionTime = &metav1.Time{Time: at}
 		}
 		upgrade.Status.Steps = append(upgrade.Status.Steps, step)
 	}

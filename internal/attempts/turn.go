@@ -20,7 +20,9 @@ const StepPrefetch = "Prefetch"
 
 // HasFetched reports whether the host of an attempt has its image, or fetches none ahead.
 func HasFetched(attempt *infrav1.ElementalHostUpgrade) bool {
-	return slices.ContainsFunc(attempt.Status.Steps, func(step infrav1.UpgradeStepStatus) bool { return step.Name == StepPrefetch && step.FinishedAt != nil })
+	return slices.ContainsFunc(attempt.Status.Steps, func(step infrav1.UpgradeStepStatus) bool {
+		return step.Name == StepPrefetch && step.CompletionTime != nil
+	})
 }
 
 // Place of a node in the order in which the nodes of a Cluster are upgraded.

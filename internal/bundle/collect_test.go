@@ -63,7 +63,7 @@ func plant(ctx context.Context) (namespace string) {
 	}
 	attempt := attemptstest.New(space, "attempt", "edge", "host", "oci://user:"+planted+"@registry.example.com/os:v1")
 	attempt.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": planted}
-	attempt.Spec.OSVersionManagement["plugin"] = runtime.RawExtension{Raw: []byte(`{"cloudInit":"` + planted + `"}`)}
+	attempt.Spec.OSVersionManagement.Plugins = map[string]runtime.RawExtension{"plugin": {Raw: []byte(`{"cloudInit":"` + planted + `"}`)}}
 	for _, object := range []client.Object{
 		&clusterv1.Cluster{ObjectMeta: named("edge", "edge"), Spec: clusterv1.ClusterSpec{
 			ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "edge.example.com", Port: 6443},

@@ -53,9 +53,9 @@ func FollowOwner(ctx context.Context, cache client.Reader, machine *clusterv1.Ma
 		return false, err
 	}
 	wanted := want.OSVersionManagement
-	if osversion.Unresolved(wanted) != "" || osversion.Same(wanted, elemental.Spec.OSVersionManagement) {
+	if !osversion.IsReadable(wanted) || osversion.Unresolved(wanted) != "" || osversion.Same(wanted, elemental.Spec.OSVersionManagement) {
 		return false, nil
 	}
-	elemental.Spec.OSVersionManagement = wanted.DeepCopy()
+	elemental.Spec.OSVersionManagement = *wanted.DeepCopy()
 	return true, nil
 }

@@ -70,10 +70,7 @@ func (r *reading) member(
 	if err != nil {
 		return member, err
 	}
-	runs, has, err := r.runs(elemental, template)
-	if err != nil {
-		return member, err
-	}
+	runs, has := r.runs(elemental, template)
 	last, err := r.view.NewestAttempt(ctx, elemental.Name)
 	if err != nil {
 		return member, err
@@ -108,12 +105,12 @@ func ended(last *infrav1.ElementalHostUpgrade, elemental *infrav1.ElementalMachi
 
 // measure how long the last attempt at a member kept its slot, if it succeeded.
 func (r *reading) measure(member *Member, last *infrav1.ElementalHostUpgrade) {
-	if last == nil || last.PhaseNow() != infrav1.UpgradeSucceeded || last.Status.FinishedAt == nil {
+	if last == nil || last.PhaseNow() != infrav1.UpgradeSucceeded || last.Status.CompletionTime == nil {
 		return
 	}
 	for _, step := range last.Status.Steps {
 		if step.Name == attempts.StepCordon {
-			member.Took, member.DoneAt = last.Status.FinishedAt.Sub(step.StartedAt.Time), last.Status.FinishedAt.Time
+			member.Took, member.DoneAt = last.Status.CompletionTime.Sub(step.StartTime.Time), last.Status.CompletionTime.Time
 			member.IsOfUpgrade = IsFor(r.upgrade, last)
 		}
 	}
@@ -136,11 +133,10 @@ func (r *reading) stateOf(attempt *infrav1.ElementalHostUpgrade) State {
 }
 
 // runs reports whether a machine runs the OS, and whether it has been given it.
-func (r *reading) runs(elemental *infrav1.ElementalMachine, template *infrav1.ElementalMachineTemplate) (runs, has bool, err error) {
+func (r *reading) runs(elemental *infrav1.ElementalMachine, template *infrav1.ElementalMachineTemplate) (runs, has bool) {
 	if template == nil {
-		return false, false, nil
+		return false, false
 	}
-	desired, err := Desired(r.upgrade, template.Spec.Template.Spec.OSVersionManagement)
-	has = err == nil && osversion.Same(elemental.Spec.OSVersionManagement, desired)
-	return has && clusterview.RunsItsOS(elemental), has, err
+	has = osversion.Same(elemental.Spec.OSVersionManagement, Desired(r.upgrade, template.Spec.Template.Spec.OSVersionManagement))
+	return has && clusterview.RunsItsOS(elemental), has
 }

@@ -5,7 +5,6 @@ package clusterupgrade
 
 import (
 	"encoding/json"
-	"fmt"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -28,12 +27,8 @@ func Image(upgrade *infrav1.ElementalClusterUpgrade) string {
 
 // Desired is the OS of a template with that of an upgrade in it. All else that the template says is kept: debug, keys of other OS plugins, and
 // the recovery system where the upgrade does not say.
-func Desired(upgrade *infrav1.ElementalClusterUpgrade, of infrav1.OSVersionManagement) (infrav1.OSVersionManagement, error) {
-	desired, err := osversion.WithImage(of, Image(upgrade), upgrade.Spec.OSVersion.ManagedOSVersionName, upgrade.Spec.OSVersion.UpgradeRecovery)
-	if err != nil {
-		return nil, fmt.Errorf("setting the OS of ElementalClusterUpgrade %s: %w", upgrade.Name, err)
-	}
-	return desired, nil
+func Desired(upgrade *infrav1.ElementalClusterUpgrade, of infrav1.OSVersionManagement) infrav1.OSVersionManagement {
+	return osversion.WithImage(of, Image(upgrade), upgrade.Spec.OSVersion.ManagedOSVersionName, upgrade.Spec.OSVersion.UpgradeRecovery)
 }
 
 // IsFor reports whether an attempt is for the OS of an upgrade. Whoever patches a template to another OS upgrades its nodes by hand.

@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -29,7 +28,7 @@ func nodesToFetch(states ...clusterupgrade.State) *clusterupgrade.Plan {
 	p.Upgrade.Spec.OSVersion.ImageURI = "oci://r/os:2"
 	for i := range p.Pools[0].Members {
 		member := &p.Pools[0].Members[i]
-		member.Elemental = &infrav1.ElementalMachine{Spec: infrav1.ElementalMachineSpec{HostRef: &corev1.ObjectReference{Name: fmt.Sprintf("h-%d", i+1)}}}
+		member.Elemental = &infrav1.ElementalMachine{Spec: infrav1.ElementalMachineSpec{HostRef: &infrav1.LocalReference{Name: fmt.Sprintf("h-%d", i+1)}}}
 		member.Template = &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	}
 	return p
@@ -48,7 +47,7 @@ func fetches(status *infrav1.ElementalHostUpgradeStatus) { status.Step = attempt
 
 func hasFetched(status *infrav1.ElementalHostUpgradeStatus) {
 	status.Step, status.Digest = "Admit", digestA
-	status.Steps = []infrav1.UpgradeStepStatus{{Name: attempts.StepPrefetch, FinishedAt: &metav1.Time{}}}
+	status.Steps = []infrav1.UpgradeStepStatus{{Name: attempts.StepPrefetch, CompletionTime: &metav1.Time{}}}
 	status.Holds = []infrav1.UpgradeHold{{Reason: infrav1.HoldStageNotReady}}
 }
 

@@ -56,7 +56,6 @@ func RunsItsOS(machine *infrav1.ElementalMachine) bool {
 		return false
 	}
 	// Whether a host runs an OS without an image cannot be told, and never will be.
-	_, hasImage := osversion.Image(machine.Spec.OSVersionManagement)
-	isUntold := !hasImage && osversion.Unresolved(machine.Spec.OSVersionManagement) == ""
+	isUntold := osversion.Image(machine.Spec.OSVersionManagement) == "" && osversion.Unresolved(machine.Spec.OSVersionManagement) == ""
 	return found.Status == metav1.ConditionTrue || found.Status == metav1.ConditionUnknown && isUntold
 }

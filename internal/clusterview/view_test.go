@@ -8,7 +8,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/clusterview"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 const oldImage = "oci://os:v1"
@@ -265,7 +265,7 @@ var _ = It("A Node is cached without what nobody reads", func() {
 
 var _ = DescribeTable("RunsItsOS", func(osVersion string, status metav1.ConditionStatus, observed int64, expected bool) {
 	machine := &infrav1.ElementalMachine{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
-	machine.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(osVersion)}}
+	machine.Spec.OSVersionManagement = specs.OS(osVersion)
 	if status != "" {
 		machine.Status.Conditions = []metav1.Condition{{Type: infrav1.OSUpToDateCondition, Status: status, ObservedGeneration: observed, Reason: "R"}}
 	}

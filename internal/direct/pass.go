@@ -52,7 +52,7 @@ func (p *pass) run(ctx context.Context) (Result, error) {
 	if err := p.record(ctx); err != nil {
 		return Result{}, err
 	}
-	if _, hasImage := osversion.Image(p.of.OS); !hasImage {
+	if osversion.Image(p.of.OS) == "" {
 		return Result{}, nil // there is nothing that a host could be upgraded to
 	}
 	result, err := p.step(ctx)
@@ -169,7 +169,7 @@ func pausedOrGone(cluster *clusterv1.Cluster, name string) string {
 
 // paused is a problem for machines that something is rolled out to.
 func (p *pass) paused(why string) Result {
-	_, hasImage := osversion.Image(p.of.OS)
+	hasImage := osversion.Image(p.of.OS) != ""
 	for i := range p.machines {
 		if hasImage && p.isBehind(&p.machines[i]) {
 			return waitingFor(&inplace.Problem{Reason: infrav1.WaitingForClusterReason, Message: why})

@@ -122,7 +122,7 @@ func (p *pass) specify(ctx context.Context, machine *Machine) error {
 		return p.save(ctx, machine)
 	}
 	machine.rememberRead(machine.Elemental.DeepCopy())
-	machine.Elemental.Spec.OSVersionManagement = p.of.OS.DeepCopy()
+	machine.Elemental.Spec.OSVersionManagement = *p.of.OS.DeepCopy()
 	return p.save(ctx, machine)
 }
 

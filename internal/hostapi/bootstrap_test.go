@@ -56,7 +56,7 @@ func newServed(ctx context.Context) *served {
 	}
 	s.elemental = &infrav1.ElementalMachine{ObjectMeta: meta("em-1")}
 	s.elemental.OwnerReferences = []metav1.OwnerReference{owned(clusterv1.GroupVersion.String(), "Machine", "machine-1", true)}
-	s.elemental.Spec.HostRef = &corev1.ObjectReference{Kind: "ElementalHost", Name: "m-1"}
+	s.elemental.Spec.HostRef = &infrav1.LocalReference{Name: "m-1"}
 	s.secret = &corev1.Secret{ObjectMeta: meta("boot"), Data: map[string][]byte{"value": []byte("#cloud-config\n"), "format": []byte("cloud-config")}}
 	s.secret.OwnerReferences = []metav1.OwnerReference{owned("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfig", "config-1", true)}
 	return s
@@ -73,8 +73,8 @@ func (s *served) store(ctx context.Context) {
 
 func associate(object *infrav1.ElementalHost) {
 	object.Spec.Approved = true
-	object.Spec.MachineRef = &corev1.ObjectReference{Kind: "ElementalMachine", Name: "em-1"}
-	object.Spec.BootstrapSecret = &corev1.ObjectReference{Kind: "Secret", Name: "boot"}
+	object.Spec.MachineRef = &infrav1.LocalReference{Name: "em-1"}
+	object.Spec.BootstrapSecret = &infrav1.SecretReference{Name: "boot"}
 }
 
 // makeServed stores all, as it is before anybody changes something.

@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
+	"k8s.io/utils/ptr"
+
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/imagerules"
@@ -90,11 +92,8 @@ func wantsOtherImage(host *infrav1.ElementalHost) bool {
 	if hoststate.Bootstrapped(host) || host.Status.OS == (infrav1.HostOS{}) {
 		return false
 	}
-	wanted, err := osversion.Decode(host.Spec.OSVersionManagement)
-	if err != nil || wanted.ImageURI == "" {
-		return false
-	}
-	return !osversion.SameImage(wanted.ImageURI, host.Status.OS.ImageURI)
+	wanted := osversion.Image(host.Spec.OSVersionManagement)
+	return wanted != "" && !osversion.SameImage(wanted, host.Status.OS.ImageURI)
 }
 
 func mayBootstrap(host *infrav1.ElementalHost) bool {
@@ -112,15 +111,20 @@ func succeeded(host *infrav1.ElementalHost, attempt string) bool {
 }
 
 func management(of infrav1.OSVersionManagement) map[string]json.RawMessage {
-	if len(of) == 0 {
+	if of.IsZero() {
 		return nil
 	}
-	converted := make(map[string]json.RawMessage, len(of))
-	for key, value := range of {
+	converted := make(map[string]json.RawMessage, len(of.Plugins)+1)
+	for key, value := range of.Plugins {
 		converted[key] = json.RawMessage("null")
 		if len(value.Raw) > 0 {
 			converted[key] = value.Raw
 		}
+	}
+	if version := of.OSVersion; version != nil {
+		converted[infrav1.OSVersionKey], _ = json.Marshal(wire.OSVersion{ // strings and booleans alone
+			ImageURI: version.Image(), UpgradeRecovery: ptr.Deref(version.UpgradeRecovery, false), Debug: ptr.Deref(version.Debug, false),
+		})
 	}
 	return converted
 }

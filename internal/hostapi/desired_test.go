@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/wire"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // edit makes one thing about a host so.
@@ -35,7 +35,7 @@ func hostWith(edits ...edit) *infrav1.ElementalHost {
 }
 
 func image(uri string) infrav1.OSVersionManagement {
-	return infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{"imageUri":"` + uri + `"}`)}}
+	return osversion.OfImage(uri)
 }
 
 func label(key, value string) edit {
@@ -46,7 +46,9 @@ func wants(uri string) edit {
 	return func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = image(uri) }
 }
 
-func serves(h *infrav1.ElementalHost) { h.Spec.BootstrapSecret = &corev1.ObjectReference{Name: "boot"} }
+func serves(h *infrav1.ElementalHost) {
+	h.Spec.BootstrapSecret = &infrav1.SecretReference{Name: "boot"}
+}
 
 func attempt(id string) edit {
 	return func(h *infrav1.ElementalHost) {
@@ -167,11 +169,11 @@ var _ = DescribeTable("What is desired of a host",
 		wants("oci://r/os:2"), edit(func(h *infrav1.ElementalHost) { h.Status.OS = infrav1.HostOS{} })),
 	Entry("nothing where no image is asked for", wire.Desired{Approved: true},
 		edit(func(h *infrav1.ElementalHost) {
-			h.Spec.OSVersionManagement = infrav1.OSVersionManagement{"other": runtime.RawExtension{Raw: []byte(`{}`)}}
+			h.Spec.OSVersionManagement = infrav1.OSVersionManagement{Plugins: map[string]runtime.RawExtension{"other": {Raw: []byte(`{}`)}}}
 		})),
 	Entry("nothing where the image is not readable", wire.Desired{Approved: true},
 		edit(func(h *infrav1.ElementalHost) {
-			h.Spec.OSVersionManagement = infrav1.OSVersionManagement{"osVersion": runtime.RawExtension{Raw: []byte(`3`)}}
+			h.Spec.OSVersionManagement = specs.OS(`3`)
 		})),
 )
 
@@ -200,7 +202,7 @@ var _ = Describe("The revision of what is desired", func() {
 	It("does not fail on JSON that is none", func() {
 		broken := func(h *infrav1.ElementalHost) {
 			h.Spec.Upgrade = &infrav1.HostUpgradeRequest{
-				Attempt: "a-1", OSVersionManagement: infrav1.OSVersionManagement{"x": runtime.RawExtension{Raw: []byte(`{`)}},
+				Attempt: "a-1", OSVersionManagement: infrav1.OSVersionManagement{Plugins: map[string]runtime.RawExtension{"x": {Raw: []byte(`{`)}}},
 			}
 		}
 		Expect(revision(broken)).To(HaveLen(16))

@@ -14,7 +14,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -186,7 +185,7 @@ var _ = Describe("What an approved host reports", func() {
 
 		By("ending it, although it was withdrawn after the host had begun")
 		host.change(ctx, func(object *infrav1.ElementalHost) {
-			object.Spec.Upgrade, object.Spec.MachineRef = nil, &corev1.ObjectReference{Name: "machine-1"}
+			object.Spec.Upgrade, object.Spec.MachineRef = nil, &infrav1.LocalReference{Name: "machine-1"}
 		})
 		Eventually(asked).Should(BeNil())
 		Expect(attempt("a-1", wire.PhaseRebooting).status).To(Equal(http.StatusNoContent))

@@ -13,7 +13,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -283,7 +282,7 @@ var _ = Describe("A host that says it resets itself", func() {
 		host = registered(ctx, openRegistration(ctx, nil), "m-1")
 	})
 	taken := func(object *infrav1.ElementalHost) {
-		object.Spec.MachineRef = &corev1.ObjectReference{Kind: "ElementalMachine", Name: "em-1"}
+		object.Spec.MachineRef = &infrav1.LocalReference{Name: "em-1"}
 	}
 
 	asked := func(object *infrav1.ElementalHost) {

@@ -4,18 +4,15 @@
 package hoststate_test
 
 import (
-	"fmt"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 type change = func(*infrav1.ElementalHost)
@@ -37,9 +34,7 @@ func host(changes ...change) *infrav1.ElementalHost {
 }
 
 func image(uri string) infrav1.OSVersionManagement {
-	return infrav1.OSVersionManagement{
-		infrav1.OSVersionKey: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, uri)},
-	}
+	return osversion.OfImage(uri)
 }
 
 func attempt(id string, phase infrav1.HostUpgradePhase) change {
@@ -73,7 +68,7 @@ var _ = DescribeTable("OwesReset",
 		Expect(hoststate.OwesReset(host(changes...))).To(Equal(owes))
 	},
 	Entry("not a host that serves nothing", false, false),
-	Entry("one that serves a machine", true, true, func(h *infrav1.ElementalHost) { h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"} }),
+	Entry("one that serves a machine", true, true, func(h *infrav1.ElementalHost) { h.Spec.MachineRef = &infrav1.LocalReference{Name: "m1"} }),
 	Entry("one that has served an ElementalMachine", true, true, label(infrav1.ElementalMachineNameLabel)),
 	Entry("one that has served a Machine", true, true, label(infrav1.MachineNameLabel)),
 	Entry("one that is asked to reset itself", true, true, label(infrav1.NeedsResetLabel)),
@@ -89,7 +84,7 @@ var _ = DescribeTable("Free",
 	Entry("not installed", false, func(h *infrav1.ElementalHost) { h.Status.Installed = false }),
 	Entry("bootstrapped", false, func(h *infrav1.ElementalHost) { h.Status.Bootstrapped = true }),
 	Entry("bootstrapped, although its agent does not know any more", false, label(infrav1.BootstrappedLabel)),
-	Entry("somebody's", false, func(h *infrav1.ElementalHost) { h.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"} }),
+	Entry("somebody's", false, func(h *infrav1.ElementalHost) { h.Spec.MachineRef = &infrav1.LocalReference{Name: "m1"} }),
 	Entry("to be reset", false, label(infrav1.NeedsResetLabel)),
 	Entry("reset", false, label(infrav1.ResetLabel)),
 	Entry("under deletion", false, func(h *infrav1.ElementalHost) {
@@ -163,7 +158,7 @@ var _ = DescribeTable("Runs",
 	Entry("another image", image("os:v2"), hoststate.MatchOther),
 	Entry("the same by digest", image("mirror/os@sha256:1"), hoststate.MatchSame),
 	Entry("no image asked for", nil, hoststate.MatchUnknown),
-	Entry("something that is no OS", infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`1`)}}, hoststate.MatchUnknown),
+	Entry("something that is no OS", specs.OS(`1`), hoststate.MatchUnknown),
 	Entry("a host that has not said", image("os:v1"), hoststate.MatchUnknown, silent),
 	Entry("an image whose digest an attempt resolved", image("os:v2"), hoststate.MatchSame,
 		asked("a1", "os:v2"), attempt("a1", infrav1.HostUpgradeSucceeded), func(h *infrav1.ElementalHost) { h.Status.OS = infrav1.HostOS{Digest: "sha256:2"} }),

@@ -29,7 +29,7 @@ func Parse(uri string) (name.Reference, error) {
 		}
 	}
 	if bare == "" {
-		return nil, errors.New("osVersionManagement.osVersion.imageUri is empty: set it to oci://<registry>/<repository>:<tag>")
+		return nil, errors.New("osVersionManagement.osVersion.imageURI is empty: set it to oci://<registry>/<repository>:<tag>")
 	}
 	reference, err := name.ParseReference(bare)
 	if err != nil {

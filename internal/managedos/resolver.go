@@ -52,10 +52,9 @@ func (r Resolver) Resolve(ctx context.Context, namespace string, wanted infrav1.
 	}
 	found, problem, err := r.LookUp(ctx, namespace, name)
 	if err != nil || problem != nil {
-		return nil, problem, err
+		return wanted, problem, err
 	}
-	resolved, err := osversion.Resolve(wanted, found.Image)
-	return resolved, nil, err
+	return osversion.Resolve(wanted, found.Image), nil, nil
 }
 
 // LookUp reads a ManagedOSVersion.
@@ -66,7 +65,7 @@ func (r Resolver) LookUp(ctx context.Context, namespace, name string) (osversion
 	switch {
 	case meta.IsNoMatchError(err):
 		return osversion.Pin{}, &Problem{infrav1.ManagedOSVersionsNotInstalledReason, fmt.Sprintf(
-			"managedOSVersionName is %s, but there are no ManagedOSVersions here: install the Elemental operator, or set imageUri instead", name)}, nil
+			"managedOSVersionName is %s, but there are no ManagedOSVersions here: install the Elemental operator, or set imageURI instead", name)}, nil
 	case apierrors.IsNotFound(err):
 		return osversion.Pin{}, &Problem{infrav1.ManagedOSVersionNotFoundReason, fmt.Sprintf(
 			"ManagedOSVersion %s does not exist in namespace %s: create it, or name another in managedOSVersionName", name, namespace)}, nil

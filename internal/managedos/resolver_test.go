@@ -15,7 +15,7 @@ import (
 )
 
 func named(version string) infrav1.OSVersionManagement {
-	return infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"managedOSVersionName":"` + version + `"}`)}}
+	return infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ManagedOSVersionName: version}}
 }
 
 var _ = Describe("A ManagedOSVersion", Ordered, func() {
@@ -29,10 +29,10 @@ var _ = Describe("A ManagedOSVersion", Ordered, func() {
 	It("is not there without the Elemental operator", func(ctx SpecContext) {
 		_, problem := resolve(ctx, named("v2"))
 		Expect(problem.Reason).To(Equal(infrav1.ManagedOSVersionsNotInstalledReason))
-		Expect(problem.Message).To(ContainSubstring("install the Elemental operator, or set imageUri"))
+		Expect(problem.Message).To(ContainSubstring("install the Elemental operator, or set imageURI"))
 
 		By("which nothing else needs")
-		image := infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"os:1"}`)}}
+		image := osversion.OfImage("os:1")
 		Expect(resolve(ctx, image)).To(Equal(image))
 	})
 

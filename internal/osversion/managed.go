@@ -5,21 +5,10 @@ package osversion
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	casesensitive "k8s.io/apimachinery/pkg/util/json"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
-)
-
-// Keys of the value of infrav1.OSVersionKey.
-const (
-	imageKey        = "imageUri"
-	managedKey      = "managedOSVersionName"
-	resolvedFromKey = "resolvedFrom"
-
-	upgradeRecoveryKey = "upgradeRecovery"
 )
 
 // Managed is the ManagedOSVersion that an osVersionManagement names; empty if none.
@@ -34,61 +23,38 @@ func Managed(management infrav1.OSVersionManagement) string {
 // Unresolved is the ManagedOSVersion that has not been looked up yet; empty if the image is known.
 func Unresolved(management infrav1.OSVersionManagement) string {
 	version, err := Decode(management)
-	if err != nil || version.ManagedOSVersionName == version.ResolvedFrom {
+	if err != nil || !isUnresolved(&version) {
 		return ""
 	}
 	return version.ManagedOSVersionName
 }
 
-// Resolve returns an osVersionManagement with the image of its ManagedOSVersion.
-func Resolve(management infrav1.OSVersionManagement, image string) (infrav1.OSVersionManagement, error) {
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &fields); err != nil {
-		return nil, fmt.Errorf("decoding osVersionManagement.%s: %w", infrav1.OSVersionKey, err)
-	}
-	encoded, err := json.Marshal(image)
-	if err != nil {
-		return nil, fmt.Errorf("encoding image %q: %w", image, err)
-	}
-	fields[imageKey], fields[resolvedFromKey] = encoded, fields[managedKey]
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		return nil, fmt.Errorf("encoding osVersionManagement.%s: %w", infrav1.OSVersionKey, err)
-	}
-	resolved := maps.Clone(management)
-	resolved[infrav1.OSVersionKey] = runtime.RawExtension{Raw: raw}
-	return resolved, nil
+// Resolve returns an osVersionManagement, which names a ManagedOSVersion, with the image of that.
+func Resolve(management infrav1.OSVersionManagement, image string) infrav1.OSVersionManagement {
+	return WithImage(management, image, Managed(management), nil)
 }
 
 // WithImage returns an osVersionManagement with an image, and the ManagedOSVersion that it was looked up for, if any. The recovery system is
-// left as it is where upgradeRecovery is nil, and so is everything else.
-func WithImage(management infrav1.OSVersionManagement, image, managed string, upgradeRecovery *bool) (infrav1.OSVersionManagement, error) {
-	fields := map[string]any{}
-	if raw := management[infrav1.OSVersionKey].Raw; len(raw) > 0 {
-		if err := json.Unmarshal(raw, &fields); err != nil {
-			return nil, fmt.Errorf("decoding osVersionManagement.%s: %w", infrav1.OSVersionKey, err)
-		}
+// left as it is where upgradeRecovery is nil, and so is everything else, also the name by which the image is given: where clients apply what they
+// have applied before, another name would be a second image. Of what cannot be decoded, fields of the right types are left.
+func WithImage(management infrav1.OSVersionManagement, image, managed string, upgradeRecovery *bool) infrav1.OSVersionManagement {
+	changed := *management.DeepCopy()
+	if changed.OSVersion == nil {
+		changed.OSVersion = &infrav1.OSVersion{}
+		_ = casesensitive.Unmarshal(changed.Plugins[infrav1.OSVersionKey].Raw, changed.OSVersion)
+		delete(changed.Plugins, infrav1.OSVersionKey)
 	}
-	if fields == nil { // null
-		fields = map[string]any{}
+	version := changed.OSVersion
+	if version.ImageURI == "" && version.ImageURIOfOperator != "" {
+		version.ImageURIOfOperator = image
+	} else {
+		version.ImageURI, version.ImageURIOfOperator = image, ""
 	}
-	fields[imageKey] = image
-	delete(fields, managedKey)
-	delete(fields, resolvedFromKey)
-	if managed != "" {
-		fields[managedKey], fields[resolvedFromKey] = managed, managed
-	}
+	version.ManagedOSVersionName, version.ResolvedFrom = managed, managed
 	if upgradeRecovery != nil {
-		fields[upgradeRecoveryKey] = *upgradeRecovery
+		version.UpgradeRecovery = upgradeRecovery
 	}
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		return nil, fmt.Errorf("encoding osVersionManagement.%s: %w", infrav1.OSVersionKey, err)
-	}
-	changed := infrav1.OSVersionManagement{}
-	maps.Copy(changed, management)
-	changed[infrav1.OSVersionKey] = runtime.RawExtension{Raw: raw}
-	return changed, nil
+	return changed
 }
 
 // Pin is the result of looking up a template's ManagedOSVersion; the value of infrav1.ResolvedOSVersionAnnotation.
@@ -117,20 +83,5 @@ func OfTemplate(template *infrav1.ElementalMachineTemplate) infrav1.OSVersionMan
 	if pin == nil {
 		return management
 	}
-	resolved, err := Resolve(management, pin.Image)
-	if err != nil {
-		return management
-	}
-	return resolved
-}
-
-// identify removes from an OS version what does not identify it: the source of its image or, before the lookup, an image that is ignored.
-func identify(fields map[string]any) {
-	name, _ := fields[managedKey].(string)
-	if name == "" || fields[resolvedFromKey] == fields[managedKey] {
-		delete(fields, managedKey)
-	} else {
-		delete(fields, imageKey)
-	}
-	delete(fields, resolvedFromKey)
+	return Resolve(management, pin.Image)
 }

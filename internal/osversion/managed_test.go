@@ -7,13 +7,17 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func asked(osVersion string) infrav1.OSVersionManagement {
-	return infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(osVersion)}, "other": runtime.RawExtension{Raw: []byte(`1`)}}
+	management := specs.OS(osVersion)
+	management.Plugins = map[string]runtime.RawExtension{"other": {Raw: []byte(`1`)}}
+	return management
 }
 
 var _ = Describe("An OS version that a ManagedOSVersion stands for", func() {
@@ -34,11 +38,10 @@ var _ = Describe("An OS version that a ManagedOSVersion stands for", func() {
 
 	It("keeps everything else when it is resolved, and is the same OS as its image", func() {
 		given := asked(`{"managedOSVersionName":"v2","imageUri":"os:1","upgradeRecovery":true}`)
-		resolved, err := osversion.Resolve(given, "os:2")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(resolved[infrav1.OSVersionKey].Raw).To(MatchJSON(
-			`{"managedOSVersionName":"v2","resolvedFrom":"v2","imageUri":"os:2","upgradeRecovery":true}`))
-		Expect(resolved["other"].Raw).To(MatchJSON(`1`))
+		resolved := osversion.Resolve(given, "os:2")
+		Expect(resolved.OSVersion).To(Equal(
+			&infrav1.OSVersion{ManagedOSVersionName: "v2", ResolvedFrom: "v2", ImageURIOfOperator: "os:2", UpgradeRecovery: ptr.To(true)}))
+		Expect(resolved.Plugins["other"].Raw).To(MatchJSON(`1`))
 		Expect(osversion.Unresolved(given)).To(Equal("v2"), "what was given is not changed")
 		Expect(osversion.Same(resolved, asked(`{"imageUri":"os:2","upgradeRecovery":true}`))).To(BeTrue())
 		Expect(osversion.Same(resolved, given)).To(BeFalse())

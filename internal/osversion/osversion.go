@@ -10,31 +10,45 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
 	casesensitive "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
 
-// Decode returns the OS version of an osVersionManagement, or the zero value if it has none. Its image is empty before the lookup of its
-// ManagedOSVersion. It fails if the key "osVersion" is not an object with fields of the right types; the error says which one, and what it
-// has to be. Keys are case-sensitive, as they are in the schema of ElementalMachineTemplates: another spelling is an unknown key.
+// Decode returns the OS version of an osVersionManagement, or the zero value if it has none. Its image is in ImageURI, by whichever name it was
+// given, and empty before the lookup of its ManagedOSVersion. It fails for what the schema refuses, and version 0.7 has stored: fields of other
+// types, or two images; the error says which one, and what it has to be.
 func Decode(management infrav1.OSVersionManagement) (infrav1.OSVersion, error) {
-	raw, found := management[infrav1.OSVersionKey]
-	if !found || len(raw.Raw) == 0 {
+	if raw := management.Plugins[infrav1.OSVersionKey].Raw; len(raw) > 0 {
+		return infrav1.OSVersion{}, invalid(casesensitive.Unmarshal(raw, &infrav1.OSVersion{}))
+	}
+	if management.OSVersion == nil {
 		return infrav1.OSVersion{}, nil
 	}
-	version := infrav1.OSVersion{}
-	if err := casesensitive.Unmarshal(raw.Raw, &version); err != nil {
-		return infrav1.OSVersion{}, invalid(err)
+	if of := management.OSVersion; of.ImageURI != "" && of.ImageURIOfOperator != "" && of.ImageURI != of.ImageURIOfOperator {
+		return infrav1.OSVersion{}, errors.New("osVersionManagement.osVersion.imageUri and imageURI are two images: remove imageUri")
 	}
-	if version.ManagedOSVersionName != "" && version.ManagedOSVersionName != version.ResolvedFrom {
+	version := *management.OSVersion.DeepCopy()
+	version.ImageURI, version.ImageURIOfOperator = version.Image(), ""
+	if isUnresolved(&version) {
 		version.ImageURI = ""
 	}
 	return version, nil
+}
+
+// IsReadable reports whether Decode does not fail. What it fails for is given to no object: its schema would refuse it.
+func IsReadable(management infrav1.OSVersionManagement) bool {
+	_, err := Decode(management)
+	return err == nil
+}
+
+// isUnresolved reports whether an image, if there is one, is not that of the ManagedOSVersion that is named.
+func isUnresolved(version *infrav1.OSVersion) bool {
+	return version.ManagedOSVersionName != "" && version.ManagedOSVersionName != version.ResolvedFrom
 }
 
 // invalid turns an error of the decoder into one that names the field, what it is, and what it has to be.
@@ -50,58 +64,54 @@ func invalid(err error) error {
 	return fmt.Errorf("%s.%s is of JSON type %s, and has to be a %s", key, mismatch.Field, mismatch.Value, mismatch.Type)
 }
 
-// Image returns the image of an OS version, and whether it specifies one; that image may be empty, which is invalid. A ManagedOSVersion does
-// not count as specifying one.
-func Image(management infrav1.OSVersionManagement) (uri string, asked bool) {
-	fields := struct {
-		ImageURI *string `json:"imageUri"`
-	}{}
-	err := casesensitive.Unmarshal(management[infrav1.OSVersionKey].Raw, &fields)
-	if err != nil || fields.ImageURI == nil || Unresolved(management) != "" {
-		return "", false
+// Image returns the image of an OS version; empty if it specifies none, and before its ManagedOSVersion has been looked up.
+func Image(management infrav1.OSVersionManagement) string {
+	version, err := Decode(management)
+	if err != nil {
+		return ""
 	}
-	return *fields.ImageURI, true
+	return version.ImageURI
+}
+
+// OfImage specifies an image, and nothing else.
+func OfImage(image string) infrav1.OSVersionManagement {
+	return infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{ImageURI: image}}
+}
+
+// Normalized is a copy in which an image has its first name, for what the provider records.
+func Normalized(management infrav1.OSVersionManagement) infrav1.OSVersionManagement {
+	normalized := *management.DeepCopy()
+	if version := normalized.OSVersion; version != nil {
+		version.ImageURI, version.ImageURIOfOperator = version.Image(), ""
+	}
+	return normalized
 }
 
 // IsImageOnly reports whether an OS can be verified by the booted image alone. The recovery system, and settings of other OS plugins,
 // cannot be observed on a host.
 func IsImageOnly(management infrav1.OSVersionManagement) bool {
-	version, err := Decode(management)
-	return err == nil && len(management) == 1 && !version.UpgradeRecovery
-}
-
-// Unknown returns the keys of an OS version that the elemental OS plugin does not support, sorted.
-func Unknown(management infrav1.OSVersionManagement) []string {
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(management[infrav1.OSVersionKey].Raw, &fields); err != nil {
-		return nil
-	}
-	for _, known := range Keys() {
-		delete(fields, known)
-	}
-	return slices.Sorted(maps.Keys(fields))
-}
-
-// Keys returns the supported keys, in the order of the documentation.
-func Keys() []string {
-	keys := []string{}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[infrav1.OSVersion]()) {
-		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		keys = append(keys, key)
-	}
-	return keys
+	return management.OSVersion != nil && len(management.Plugins) == 0 && !ptr.Deref(management.OSVersion.UpgradeRecovery, false)
 }
 
 // Hash identifies the specified OS by a full SHA-256, so that nobody who can write one OS version can find another with the same hash. It is
-// independent of the order of keys and of white space, and ignores osVersion.debug: the predecessor's hash included it, so that toggling it
-// upgraded the same image again. The source of the image is included only until the image is looked up. It is empty if no OS is specified.
+// independent of the order of keys, of white space and of the name that the image was given by, and ignores osVersion.debug: the predecessor's
+// hash included it, so that toggling it upgraded the same image again. The source of the image is included only until the image is looked up. It
+// is empty if no OS is specified.
 func Hash(management infrav1.OSVersionManagement) string {
-	if len(management) == 0 {
+	if management.IsZero() {
 		return ""
 	}
+	parts := make(map[string][]byte, len(management.Plugins)+1)
+	for key, value := range management.Plugins {
+		parts[key] = canonical(key, value.Raw)
+	}
+	if management.OSVersion != nil {
+		encoded, _ := json.Marshal(management.OSVersion) // strings and booleans alone
+		parts[infrav1.OSVersionKey] = canonical(infrav1.OSVersionKey, encoded)
+	}
 	sum := sha256.New()
-	for _, key := range slices.Sorted(maps.Keys(management)) {
-		fmt.Fprintf(sum, "%q:%s\n", key, canonical(key, management[key].Raw))
+	for _, key := range slices.Sorted(maps.Keys(parts)) {
+		fmt.Fprintf(sum, "%q:%s\n", key, parts[key])
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
@@ -143,7 +153,6 @@ func canonical(key string, raw []byte) []byte {
 		return raw
 	}
 	if fields, isObject := value.(map[string]any); isObject && key == infrav1.OSVersionKey {
-		delete(fields, "debug")
 		identify(fields)
 	}
 	encoded, err := json.Marshal(value)
@@ -151,4 +160,21 @@ func canonical(key string, raw []byte) []byte {
 		return raw
 	}
 	return encoded
+}
+
+// identify leaves of an OS version what identifies it: either its image, as imageUri, or the ManagedOSVersion that has not been looked up. A
+// change of what it leaves is one of hashForm.
+func identify(fields map[string]any) {
+	if image, found := fields["imageURI"]; found {
+		fields["imageUri"] = image
+	}
+	name, _ := fields["managedOSVersionName"].(string)
+	if name == "" || fields["resolvedFrom"] == name {
+		delete(fields, "managedOSVersionName")
+	} else {
+		delete(fields, "imageUri")
+	}
+	for _, key := range []string{"imageURI", "resolvedFrom", "debug"} {
+		delete(fields, key)
+	}
 }

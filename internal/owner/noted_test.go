@@ -26,7 +26,7 @@ func newNoted() *noted {
 	x := &noted{template: ownertest.Template(namespace, "t", "v1")}
 	md := ownertest.MachineDeployment(namespace, "md", "c", "t", 1)
 	elemental := ownertest.ElementalMachine(namespace, "m", "t", "v1")
-	owner.Note(elemental, "t", osversion.Hash(ownertest.OS("v1")), "t-1")
+	owner.Note(elemental, "t", osversion.Hash(osversion.OfImage("v1")), "t-1")
 	plane.Create(ctx, x.template, md, elemental)
 	set := ownertest.MachineSet(md, "ms", "t", 1)
 	plane.Create(ctx, set)
@@ -41,15 +41,14 @@ func (x *noted) wants() []string {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(found).To(BeTrue())
 	Expect(want.Template.Name).To(Equal(want.TemplateName))
-	image, _ := osversion.Image(want.OSVersionManagement)
-	return []string{want.TemplateName, image}
+	return []string{want.TemplateName, osversion.Image(want.OSVersionManagement)}
 }
 
 var _ = Describe("What is wanted of a Machine that is brought to a template", func() {
 	It("is what the template has by now, also of a Machine without an owner", func() {
 		x := newNoted()
 		Expect(x.wants()).To(Equal([]string{"t", "v1"}))
-		x.template.Spec.Template.Spec.OSVersionManagement = ownertest.OS("v2")
+		x.template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("v2")
 		Expect(c.Update(ctx, x.template)).To(Succeed())
 		Expect(x.wants()).To(Equal([]string{"t", "v2"}))
 		x.machine.OwnerReferences = nil

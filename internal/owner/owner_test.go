@@ -115,7 +115,7 @@ var _ = Describe("WantsOS", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(found).To(BeTrue())
 		Expect(want.TemplateName).To(Equal("good"))
-		Expect(osversion.Same(want.OSVersionManagement, ownertest.OS("good-image"))).To(BeTrue())
+		Expect(osversion.Same(want.OSVersionManagement, osversion.OfImage("good-image"))).To(BeTrue())
 	})
 	It("is what the control plane refers to", func() {
 		namespace := plane.NewNamespace(ctx)

@@ -81,6 +81,7 @@ var _ = DescribeTable("Names", func(mode infrav1.NodeUpgradeMode, expected bool,
 	Entry("auto", infrav1.NodeUpgradeModeAuto, false),
 	Entry("auto, although it is named", infrav1.NodeUpgradeModeAuto, false, "n"),
 	Entry("manual", infrav1.NodeUpgradeModeManual, true),
+	Entry("manual, in the words of Harvester", infrav1.NodeUpgradeMode("manual"), true),
 	Entry("manual, and it is named", infrav1.NodeUpgradeModeManual, true, "m", "n"),
 	Entry("manual, and others are named", infrav1.NodeUpgradeModeManual, false, "m"),
 )

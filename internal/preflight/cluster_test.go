@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/observed"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 )
 
@@ -134,7 +135,7 @@ func withMachine(name string, phase clusterv1.MachinePhase) change {
 func withHost(name string) change {
 	return func(s *Snapshot, subject *Subject) {
 		other := infrav1.ElementalHost{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		other.Spec.MachineRef = &corev1.ObjectReference{Name: "em-" + name}
+		other.Spec.MachineRef = &infrav1.LocalReference{Name: "em-" + name}
 		s.Hosts = append(s.Hosts, *subject.Host, other)
 	}
 }
@@ -147,7 +148,7 @@ func byHand(index int) change {
 		}
 		host := &s.Hosts[index]
 		host.Labels = map[string]string{infrav1.InPlaceUpgradeLabel: infrav1.InPlaceUpgradePending}
-		host.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"new"}`)}}
+		host.Spec.OSVersionManagement = osversion.OfImage("new")
 		Expect(hoststate.Unmanaged(hoststate.CurrentAttempt(host))).To(BeTrue())
 	}
 }

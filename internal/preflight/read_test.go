@@ -90,11 +90,11 @@ var _ = Describe("Read", Ordered, func() {
 				ClusterName: "c", Bootstrap: clusterv1.Bootstrap{DataSecretName: new("b")}, InfrastructureRef: ownertest.Reference("ElementalMachine", name),
 			}}
 			host := &infrav1.ElementalHost{ObjectMeta: meta(name)}
-			machine.Labels, host.Labels, host.Spec.MachineRef = labels, labels, &corev1.ObjectReference{Namespace: namespace, Name: name}
+			machine.Labels, host.Labels, host.Spec.MachineRef = labels, labels, &infrav1.LocalReference{Name: name}
 			former := attemptstest.New(namespace, "former-"+name, "c", name, "i")
 			create(ctx, machine, former)
 			former.Status.Steps = []infrav1.UpgradeStepStatus{
-				{Name: attempts.StepReboot, StartedAt: metav1.NewTime(now)}, {Name: attempts.StepAssess, StartedAt: ended, FinishedAt: &ended},
+				{Name: attempts.StepReboot, StartTime: metav1.NewTime(now)}, {Name: attempts.StepAssess, StartTime: ended, CompletionTime: &ended},
 			}
 			Expect(live.Status().Update(ctx, former)).To(Succeed())
 			if name != "hostless" {

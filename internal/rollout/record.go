@@ -89,7 +89,7 @@ func New(
 			Labels: map[string]string{clusterv1.ClusterNameLabel: LabelValue(cluster.Name)},
 		},
 		Spec: infrav1.ElementalRolloutSpec{
-			ClusterName: cluster.Name, TemplateName: template.Name, Revision: 1, OSVersionManagement: os.DeepCopy(), Options: options,
+			ClusterName: cluster.Name, TemplateName: template.Name, Revision: 1, OSVersionManagement: osversion.Normalized(os), Options: options,
 		},
 	}
 	owner.SetCluster(made, cluster)

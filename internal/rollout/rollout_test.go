@@ -16,13 +16,12 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 func template(osVersion string) *infrav1.ElementalMachineTemplate {
 	t := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
-	t.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
-		infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(osVersion)},
-	}
+	t.Spec.Template.Spec.OSVersionManagement = specs.OS(osVersion)
 	return t
 }
 
@@ -55,7 +54,9 @@ var _ = Describe("ContentHash", func() {
 		Expect(hash(other)).To(Equal(hash(base)))
 	})
 	It("says which template cannot be encoded", func() {
-		_, err := rollout.ContentHash(template(`{"imageUri"`))
+		broken := template(`{}`)
+		broken.Spec.Template.Spec.OSVersionManagement.Plugins = map[string]runtime.RawExtension{"firmware": {Raw: []byte(`{`)}}
+		_, err := rollout.ContentHash(broken)
 		Expect(err).To(MatchError(ContainSubstring("ElementalMachineTemplate t")))
 	})
 })

@@ -51,8 +51,8 @@ func validateUpgradeOption(option *infrav1.NodeUpgradeOption, path *field.Path) 
 			errs = append(errs, field.Invalid(pauseNodes.Index(i), name, "it cannot be the name of a Node: "+problems[0]))
 		}
 	}
-	if len(option.Strategy.PauseNodes) > 0 && option.Strategy.Mode != infrav1.NodeUpgradeModeManual {
-		warnings = append(warnings, pauseNodes.String()+` has no effect: set strategy.mode to "manual" to pause these nodes`)
+	if len(option.Strategy.PauseNodes) > 0 && !option.Strategy.IsManual() {
+		warnings = append(warnings, pauseNodes.String()+` has no effect: set strategy.mode to Manual to pause these nodes`)
 	}
 	return warnings, errs
 }

@@ -6,9 +6,10 @@ package webhooks_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var _ = Describe("ElementalHost", func() {
@@ -52,19 +53,19 @@ var _ = Describe("ElementalHost", func() {
 	DescribeTable("is given an OS by a person",
 		func(ctx SpecContext, osVersion, refusal string) {
 			host := make(ctx, "", nil)
-			host.Spec.OSVersionManagement = raw(osVersion)
+			host.Spec.OSVersionManagement = specs.OS(osVersion)
 			expect(person.Update(ctx, host), refusal)
 		},
 		Entry("with an image", `{"imageUri":"oci://os:v2"}`, ""),
 		Entry("with a ManagedOSVersion", `{"managedOSVersionName":"v2"}`, ""),
 		Entry("not with an image that is none", `{"imageUri":"oci://a b"}`, "spec.osVersionManagement.osVersion.imageUri"),
 		Entry("not with an image that is in no registry", `{"imageUri":"http://os:v1"}`, `image "http://os:v1" is not in a registry: use oci://`),
-		Entry("not with a field of another type", `{"imageUri":5}`, "osVersionManagement.osVersion.imageUri is of JSON type number, and has to be a string"),
+		Entry("not with a field of another type", `{"imageUri":5}`, "spec.osVersionManagement.osVersion.imageUri: Invalid value"),
 	)
 
 	It("is given any OS by the manager, and may be changed otherwise then", func(ctx SpecContext) {
 		host := make(ctx, "", nil)
-		host.Spec.OSVersionManagement = image("oci://a b")
+		host.Spec.OSVersionManagement = osversion.OfImage("oci://a b")
 		Expect(server.Client.Update(ctx, host)).To(Succeed())
 		host.Labels = map[string]string{"rack": "a"}
 		Expect(person.Update(ctx, host)).To(Succeed())
@@ -72,13 +73,13 @@ var _ = Describe("ElementalHost", func() {
 
 	It("that serves a machine warns a person who changes its OS that this does not last", func(ctx SpecContext) {
 		host := make(ctx, "", nil)
-		host.Spec.MachineRef = &corev1.ObjectReference{Name: "m1"}
+		host.Spec.MachineRef = &infrav1.LocalReference{Name: "m1"}
 		Expect(server.Client.Update(ctx, host)).To(Succeed())
 		person.Warnings = nil
 		host.Labels = map[string]string{"rack": "a"}
 		Expect(person.Update(ctx, host)).To(Succeed())
 		Expect(person.Warnings).To(BeEmpty())
-		host.Spec.OSVersionManagement = image("oci://os:v2")
+		host.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2")
 		Expect(person.Update(ctx, host)).To(Succeed())
 		Expect(person.Warnings).To(ConsistOf("spec.osVersionManagement is replaced by that of ElementalMachine m1, which the host serves: change it there"))
 	})

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // No webhook of ours is asked about ElementalHostUpgrades: rules of the CRD and the policy in config/policy decide.
@@ -17,7 +18,7 @@ var _ = Describe("ElementalHostUpgrade", func() {
 	create := func(ctx SpecContext) *infrav1.ElementalHostUpgrade {
 		attempt := &infrav1.ElementalHostUpgrade{ObjectMeta: meta("u-"), Spec: infrav1.ElementalHostUpgradeSpec{
 			ClusterName: "c", MachineName: "m", ElementalMachineName: "em", HostName: "h", TemplateName: "t",
-			ImageURI: "oci://os:v1", OSVersionManagement: raw(`{"imageUri":"oci://os:v1","debug":false}`),
+			ImageURI: "oci://os:v1", OSVersionManagement: specs.OS(`{"imageUri":"oci://os:v1","debug":false}`),
 			Options: infrav1.NodeUpgradeOption{MaxConcurrent: 2},
 		}}
 		Expect(person.Create(ctx, attempt)).To(Succeed())
@@ -54,11 +55,11 @@ var _ = Describe("ElementalHostUpgrade", func() {
 		Entry("not to no options", func(s *infrav1.ElementalHostUpgradeSpec) { s.Options = infrav1.NodeUpgradeOption{} }, "options are immutable"),
 		Entry("not in the image that is offered",
 			func(s *infrav1.ElementalHostUpgradeSpec) {
-				s.OSVersionManagement = raw(`{"imageUri":"oci://os:v2","debug":false}`)
+				s.OSVersionManagement = specs.OS(`{"imageUri":"oci://os:v2","debug":false}`)
 			}, "spec.osVersionManagement: the OS of an attempt, and of a rollout, is immutable"),
 		Entry("not in what its hash leaves out",
 			func(s *infrav1.ElementalHostUpgradeSpec) {
-				s.OSVersionManagement = raw(`{"imageUri":"oci://os:v1","debug":true}`)
+				s.OSVersionManagement = specs.OS(`{"imageUri":"oci://os:v1","debug":true}`)
 			}, "spec.osVersionManagement: the OS of an attempt, and of a rollout, is immutable"),
 	)
 
@@ -72,7 +73,7 @@ var _ = Describe("ElementalHostUpgrade", func() {
 		Expect(person.Update(ctx, attempt)).To(Succeed())
 		Expect(person.Delete(ctx, attempt)).To(Succeed())
 		attempt.ObjectMeta = metav1.ObjectMeta{Namespace: attempt.Namespace, Name: attempt.Name}
-		attempt.Spec.OSVersionManagement = raw(`{"imageUri":"oci://os:v2"}`)
+		attempt.Spec.OSVersionManagement = specs.OS(`{"imageUri":"oci://os:v2"}`)
 		Expect(person.Create(ctx, attempt)).To(Succeed())
 		Expect(person.Get(ctx, client.ObjectKeyFromObject(attempt), attempt)).To(Succeed())
 	})

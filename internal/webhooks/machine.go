@@ -35,8 +35,8 @@ var _ admission.Validator[*infrav1.ElementalMachine] = &Machine{}
 // host already.
 func (*Machine) ValidateCreate(_ context.Context, machine *infrav1.ElementalMachine) (admission.Warnings, error) {
 	path, wanted := field.NewPath("spec"), machine.Spec.OSVersionManagement
-	errs := slices.Concat(validateOS(wanted, path), validateImage(nil, wanted, path), validateSelector(machine.Spec.Selector, path))
-	return append(warnOfOS(nil, wanted), warnOfWaivers(machine)...), invalid("ElementalMachine", machine, errs)
+	errs := slices.Concat(validateOS(wanted, path), validateImage(infrav1.OSVersionManagement{}, wanted, path), validateSelector(machine.Spec.Selector, path))
+	return append(warnOfOS(infrav1.OSVersionManagement{}, wanted), warnOfWaivers(machine)...), invalid("ElementalMachine", machine, errs)
 }
 
 // ValidateUpdate rejects a change of the host, a change of the selector once there is a host, and an invalid OS, but accepts the

@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/webhooks"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // tryAs applies a spec to an ElementalMachine as KubeadmControlPlane does when it looks whether it can update in place.
@@ -48,12 +49,12 @@ var _ = Describe("An ElementalMachine that KubeadmControlPlane tries to change",
 	BeforeEach(func(ctx SpecContext) {
 		machine = &infrav1.ElementalMachine{ObjectMeta: meta("m-")}
 		machine.Spec = infrav1.ElementalMachineSpec{
-			Selector: selector("a"), OSVersionManagement: image("oci://os:v1"),
-			HostRef: &corev1.ObjectReference{Name: "h1"}, ProviderID: "elemental://default/h1",
+			Selector: selector("a"), OSVersionManagement: osversion.OfImage("oci://os:v1"),
+			HostRef: &infrav1.LocalReference{Name: "h1"}, ProviderID: "elemental://default/h1",
 		}
 		Expect(person.Create(ctx, machine)).To(Succeed())
 		template = &infrav1.ElementalMachineTemplate{ObjectMeta: meta("t-")}
-		template.Spec.Template.Spec = infrav1.ElementalMachineSpec{Selector: selector("b"), OSVersionManagement: image("oci://os:v2")}
+		template.Spec.Template.Spec = infrav1.ElementalMachineSpec{Selector: selector("b"), OSVersionManagement: osversion.OfImage("oci://os:v2")}
 		Expect(person.Create(ctx, template)).To(Succeed())
 	})
 
@@ -67,21 +68,21 @@ var _ = Describe("An ElementalMachine that KubeadmControlPlane tries to change",
 
 	It("has no key left of an OS that this provider has patched, when another one is applied", func(ctx SpecContext) {
 		former := machine.Spec.DeepCopy()
-		former.OSVersionManagement = raw(`{"debug": true, "imageUri": "oci://os:v1"}`)
-		former.OSVersionManagement["other"] = runtime.RawExtension{Raw: []byte(`{"key": "value"}`)}
+		former.OSVersionManagement = specs.OS(`{"debug": true, "imageUri": "oci://os:v1"}`)
+		former.OSVersionManagement.Plugins = map[string]runtime.RawExtension{"other": {Raw: []byte(`{"key": "value"}`)}}
 		Expect(applyAs(ctx, machine, template.Name, former)).To(Succeed())
 
 		Expect(person.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 		before := machine.DeepCopy()
-		machine.Spec.OSVersionManagement[infrav1.OSVersionKey] = raw(`{"debug": true, "imageUri": "oci://os:v3", "upgradeRecovery": true}`)[infrav1.OSVersionKey]
+		machine.Spec.OSVersionManagement.OSVersion = specs.OS(`{"debug": true, "imageUri": "oci://os:v3", "upgradeRecovery": true}`).OSVersion
 		Expect(person.Patch(ctx, machine, client.MergeFrom(before), client.FieldOwner("manager"))).To(Succeed())
 
 		wanted := former.DeepCopy()
-		wanted.OSVersionManagement = image("oci://os:v2")
+		wanted.OSVersionManagement = osversion.OfImage("oci://os:v2")
 		Expect(applyAs(ctx, machine, template.Name, wanted)).To(Succeed())
 		Expect(person.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		Expect(machine.Spec.OSVersionManagement).To(HaveLen(1))
-		Expect(machine.Spec.OSVersionManagement[infrav1.OSVersionKey].Raw).To(MatchJSON(`{"imageUri": "oci://os:v2"}`))
+		Expect(machine.Spec.OSVersionManagement.OSVersion).To(Equal(osversion.OfImage("oci://os:v2").OSVersion))
+		Expect(machine.Spec.OSVersionManagement.Plugins).To(BeEmpty())
 	})
 
 	DescribeTable("is refused what no template holds",
@@ -91,9 +92,9 @@ var _ = Describe("An ElementalMachine that KubeadmControlPlane tries to change",
 			expect(tryAs(ctx, machine, template.Name, wanted), refusal)
 		},
 		Entry("a selector", func(s *infrav1.ElementalMachineSpec) { s.Selector = selector("c") }, "spec.selector"),
-		Entry("an image that is none", func(s *infrav1.ElementalMachineSpec) { s.OSVersionManagement = image("oci://a b") },
-			"spec.osVersionManagement.osVersion.imageUri"),
-		Entry("another host", func(s *infrav1.ElementalMachineSpec) { s.HostRef = &corev1.ObjectReference{Name: "h2"} }, "spec.hostRef"),
+		Entry("an image that is none", func(s *infrav1.ElementalMachineSpec) { s.OSVersionManagement = osversion.OfImage("oci://a b") },
+			"spec.osVersionManagement.osVersion.imageURI"),
+		Entry("another host", func(s *infrav1.ElementalMachineSpec) { s.HostRef = &infrav1.LocalReference{Name: "h2"} }, "spec.hostRef"),
 	)
 
 	It("is refused the content of a template that does not exist", func(ctx SpecContext) {
@@ -104,8 +105,8 @@ var _ = Describe("An ElementalMachine that KubeadmControlPlane tries to change",
 // What was stored before these rules, or past them, can only be tried without the API server that has them.
 var _ = Describe("An ElementalMachine with values that are refused today", func() {
 	broken := []TableEntry{
-		Entry("an image that is none", infrav1.ElementalMachineSpec{OSVersionManagement: image("http://os:v1")}),
-		Entry("an OS that is none", infrav1.ElementalMachineSpec{OSVersionManagement: raw(`[]`)}),
+		Entry("an image that is none", infrav1.ElementalMachineSpec{OSVersionManagement: osversion.OfImage("http://os:v1")}),
+		Entry("an OS that is none", infrav1.ElementalMachineSpec{OSVersionManagement: specs.OS(`[]`)}),
 		Entry("a selector that is none", infrav1.ElementalMachineSpec{Selector: selector("not a value")}),
 	}
 	DescribeTable("keeps them when it is changed otherwise", func(spec infrav1.ElementalMachineSpec) {
@@ -127,7 +128,7 @@ var _ = Describe("An ElementalMachine with values that are refused today", func(
 	It("is not refused because its template could not be read: of what is forbidden, KubeadmControlPlane deletes the Machine", func() {
 		before := &infrav1.ElementalMachine{ObjectMeta: meta("m")}
 		after := before.DeepCopy()
-		after.Spec.OSVersionManagement = image("http://os:v1")
+		after.Spec.OSVersionManagement = osversion.OfImage("http://os:v1")
 		after.Annotations = map[string]string{clusterv1.TemplateClonedFromNameAnnotation: "t"}
 		_, err := (&webhooks.Machine{Live: stored{down: errors.New("connection refused")}}).ValidateUpdate(context.Background(), before, after)
 		Expect(apierrors.IsInternalError(err)).To(BeTrue(), "%v", err)

@@ -28,7 +28,7 @@ var _ admission.Validator[*infrav1.ElementalMachineTemplate] = &MachineTemplate{
 // ValidateCreate rejects templates from which no machine could be created.
 func (*MachineTemplate) ValidateCreate(_ context.Context, template *infrav1.ElementalMachineTemplate) (admission.Warnings, error) {
 	wanted := template.Spec.Template.Spec.OSVersionManagement
-	return warnOfOS(nil, wanted), invalid("ElementalMachineTemplate", template, validateTemplate(nil, template))
+	return warnOfOS(infrav1.OSVersionManagement{}, wanted), invalid("ElementalMachineTemplate", template, validateTemplate(infrav1.OSVersionManagement{}, template))
 }
 
 // ValidateUpdate rejects a change of anything except osVersionManagement. Dry runs of Cluster API's topology
@@ -72,7 +72,7 @@ func validateTemplate(was infrav1.OSVersionManagement, template *infrav1.Element
 
 func immutablePart(template *infrav1.ElementalMachineTemplate) infrav1.ElementalMachineSpec {
 	spec := template.Spec.Template.Spec
-	spec.OSVersionManagement = nil
+	spec.OSVersionManagement = infrav1.OSVersionManagement{}
 	return spec
 }
 

@@ -4,13 +4,16 @@
 package webhooks_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os/exec"
 	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,11 +68,12 @@ var _ = Describe("The OS version of an ElementalMachineTemplate", func() {
 		Entry("as a list", `[]`, path+": Invalid value"),
 	)
 
-	It("keeps what this manager does not know, beside it and inside, and gets no defaults", func(ctx SpecContext) {
-		const management = `{"osVersion":{"imageUri":"oci://os:v1","future":{"a":[1,"b"]},"imageURI":5},"firmware":{"version":"2"},"other":[1]}`
-		template := templateWith(management)
+	It("keeps what other OS plugins read, drops what none does, and gets no defaults", func(ctx SpecContext) {
+		const plugins = `"firmware":{"version":"2"},"other":[1]`
+		template := templateWith(`{"osVersion":{"imageUri":"oci://os:v1","future":{"a":[1,"b"]}},` + plugins + `}`)
 		Expect(person.Create(ctx, template)).To(Succeed())
-		Expect(managementOf(template)).To(MatchJSON(management))
+		const kept = `{"osVersion":{"imageUri":"oci://os:v1"},` + plugins + `}`
+		Expect(managementOf(template)).To(MatchJSON(kept))
 
 		By("a change through the Go types")
 		typed := &infrav1.ElementalMachineTemplate{}
@@ -77,7 +81,7 @@ var _ = Describe("The OS version of an ElementalMachineTemplate", func() {
 		typed.Labels = map[string]string{"a": "b"}
 		Expect(person.Update(ctx, typed)).To(Succeed())
 		Expect(person.Get(ctx, client.ObjectKeyFromObject(template), template)).To(Succeed())
-		Expect(managementOf(template)).To(MatchJSON(management))
+		Expect(managementOf(template)).To(MatchJSON(kept))
 
 		By("an empty one")
 		template = templateWith(`{"osVersion":{}}`)
@@ -85,34 +89,98 @@ var _ = Describe("The OS version of an ElementalMachineTemplate", func() {
 		Expect(managementOf(template)).To(MatchJSON(`{"osVersion":{}}`))
 	})
 
+	DescribeTable("has one image, by either name", func(ctx SpecContext, osVersion, refusal string) {
+		expect(person.Create(ctx, templateWith(`{"osVersion":`+osVersion+`}`)), refusal)
+	},
+		Entry(nil, `{"imageURI":"oci://os:v1"}`, ""),
+		Entry(nil, `{"imageUri":"oci://os:v1"}`, ""),
+		Entry(nil, `{"imageURI":"oci://os:v1","imageUri":"oci://os:v1"}`, ""),
+		Entry(nil, `{"imageURI":"oci://os:v1","imageUri":"oci://os:v2"}`, "imageUri is another name of imageURI, and they differ: remove imageUri"),
+		Entry(nil, `{"imageURI":""}`, path+".imageURI in body should be at least 1 chars long"),
+	)
+
+	It("is refused by kubectl with a field that it does not have", func(ctx SpecContext) {
+		patch := `{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageURL":"oci://os:v2"}}}}}}`
+		template := templateWith(`{"osVersion":{"imageURI":"oci://os:v1"}}`)
+		Expect(person.Create(ctx, template)).To(Succeed())
+		Expect(kubectl(ctx, "patch", "emt", template.GetName(), "--type", "merge", "--patch", patch, "--dry-run=server")).To(
+			ContainSubstring(`unknown field "` + path + `.imageURL"`))
+	})
+
 	It("is explained by kubectl, field by field", func(ctx SpecContext) {
-		root := specs.Root()
-		access := clientcmdapi.NewConfig()
-		access.Clusters["c"] = &clientcmdapi.Cluster{Server: server.Config.Host, CertificateAuthorityData: server.Config.CAData}
-		access.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: server.Config.CertData, ClientKeyData: server.Config.KeyData}
-		access.Contexts["x"], access.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}, "x"
-		kubeconfig := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
-		Expect(clientcmd.WriteToFile(*access, kubeconfig)).To(Succeed())
-		kubectl := exec.CommandContext(ctx, filepath.Join(root, "bin", "tools", "kubectl"), "explain", "emt."+path,
-			"--kubeconfig", kubeconfig, "--cache-dir", GinkgoT().TempDir())
-		said, err := kubectl.CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(said))
-		for _, key := range osversion.Keys() {
-			Expect(string(said)).To(MatchRegexp(`(?m)^  `+key+`\s<(string|boolean)>\n    `+key+` (is|also|enables) `), "%s", key)
+		said := kubectl(ctx, "explain", "emt."+path)
+		for _, key := range []string{"imageURI", "imageUri", "managedOSVersionName", "resolvedFrom", "upgradeRecovery", "debug"} {
+			Expect(said).To(MatchRegexp(`(?m)^  `+key+`\s<(string|boolean)>\n    `+key+` (is|also|enables) `), "%s", key)
 		}
-		Expect(string(said)).To(ContainSubstring("OSVersion is the OS version"))
+		Expect(said).To(ContainSubstring("osVersion is the OS version"))
 	})
 })
 
-// KubeadmControlPlane deletes a Machine whose ElementalMachine refuses what the template holds; what the other kinds hold is copied
-// from there, and recreated by "clusterctl move". Of an ElementalMachine it is tried where there is no webhook: controllers/machine.
-var _ = It("The schemas of ElementalHost and ElementalHostUpgrade take any OS version", func(ctx SpecContext) {
-	anything := raw(`{"imageUri":5,"debug":"yes"}`)
-	host := &infrav1.ElementalHost{ObjectMeta: meta("h-"), Spec: infrav1.ElementalHostSpec{OSVersionManagement: anything}}
-	host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1", OSVersionManagement: anything}
-	Expect(person.Create(ctx, host)).To(Succeed())
-	attempt := &infrav1.ElementalHostUpgrade{ObjectMeta: meta("u-"), Spec: infrav1.ElementalHostUpgradeSpec{
-		ClusterName: "c", MachineName: "m", ElementalMachineName: "em", HostName: "h", ImageURI: "5", OSVersionManagement: anything,
-	}}
-	Expect(person.Create(ctx, attempt)).To(Succeed())
+// kubectl returns what the real one prints, also when it fails.
+func kubectl(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	access := clientcmdapi.NewConfig()
+	access.Clusters["c"] = &clientcmdapi.Cluster{Server: server.Config.Host, CertificateAuthorityData: server.Config.CAData}
+	access.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: server.Config.CertData, ClientKeyData: server.Config.KeyData}
+	access.Contexts["x"], access.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: "default"}, "x"
+	kubeconfig := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+	Expect(clientcmd.WriteToFile(*access, kubeconfig)).To(Succeed())
+	args = append(args, "--kubeconfig", kubeconfig, "--cache-dir", GinkgoT().TempDir())
+	said, err := exec.CommandContext(ctx, filepath.Join(specs.Root(), "bin", "tools", "kubectl"), args...).CombinedOutput()
+	failed := (*exec.ExitError)(nil)
+	Expect(err == nil || errors.As(err, &failed)).To(BeTrue(), "%v", err)
+	return string(said)
+}
+
+// The schema of version 0.7 accepted anything as osVersion.
+var _ = Describe("What version 0.7 has stored as OS", Ordered, func() {
+	var template *unstructured.Unstructured
+	const odd = `{"osVersion":{"imageUri":"oci://os:v1","debug":"yes","upgradeRecovery":null},"firmware":2}`
+
+	BeforeAll(func(ctx SpecContext) {
+		server.WithFormerSchema(ctx, "ElementalMachineTemplate", func() {
+			template = templateWith(odd)
+			Expect(person.Create(ctx, template)).To(Succeed())
+		})
+	})
+
+	It("is read, with all others of its kind, and kept when something else changes", func(ctx SpecContext) {
+		typed := &infrav1.ElementalMachineTemplate{}
+		Expect(person.Get(ctx, client.ObjectKeyFromObject(template), typed)).To(Succeed())
+		_, err := osversion.Decode(typed.Spec.Template.Spec.OSVersionManagement)
+		Expect(err).To(MatchError("osVersionManagement.osVersion.debug is of JSON type string, and has to be a bool"))
+		Expect(person.List(ctx, &infrav1.ElementalMachineTemplateList{})).To(Succeed())
+
+		typed.Labels = map[string]string{"a": "b"}
+		Expect(person.Update(ctx, typed)).To(Succeed())
+		Expect(person.Get(ctx, client.ObjectKeyFromObject(template), template)).To(Succeed())
+		Expect(managementOf(template)).To(MatchJSON(odd))
+	})
+
+	It("is corrected by a patch", func(ctx SpecContext) {
+		patch := []byte(`{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"debug":true}}}}}}`)
+		Expect(person.Patch(ctx, template, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+		typed := &infrav1.ElementalMachineTemplate{}
+		Expect(person.Get(ctx, client.ObjectKeyFromObject(template), typed)).To(Succeed())
+		Expect(osversion.Image(typed.Spec.Template.Spec.OSVersionManagement)).To(Equal("oci://os:v1"))
+		Expect(typed.Spec.Template.Spec.OSVersionManagement.Plugins).To(HaveKey("firmware"))
+	})
 })
+
+var _ = DescribeTable("The schema of the OS is the same in", func(ctx SpecContext, object client.Object) {
+	expect(person.Create(ctx, object), "osVersionManagement.osVersion.debug: Invalid value")
+},
+	Entry("ElementalMachines", &infrav1.ElementalMachine{ObjectMeta: meta("m-"), Spec: infrav1.ElementalMachineSpec{OSVersionManagement: noOS}}),
+	Entry("ElementalHosts", &infrav1.ElementalHost{ObjectMeta: meta("h-"), Spec: infrav1.ElementalHostSpec{OSVersionManagement: noOS}}),
+	Entry("what ElementalHosts are upgraded to", &infrav1.ElementalHost{ObjectMeta: meta("h-"), Spec: infrav1.ElementalHostSpec{
+		Upgrade: &infrav1.HostUpgradeRequest{Attempt: "a1", OSVersionManagement: noOS},
+	}}),
+	Entry("ElementalHostUpgrades", &infrav1.ElementalHostUpgrade{ObjectMeta: meta("u-"), Spec: infrav1.ElementalHostUpgradeSpec{
+		ClusterName: "c", MachineName: "m", ElementalMachineName: "em", HostName: "h", ImageURI: "5", OSVersionManagement: noOS,
+	}}),
+	Entry("ElementalRollouts", &infrav1.ElementalRollout{ObjectMeta: meta("r-"), Spec: infrav1.ElementalRolloutSpec{
+		ClusterName: "c", TemplateName: "t", Revision: 1, OSVersionManagement: noOS,
+	}}),
+)
+
+var noOS = specs.OS(`{"debug":"yes"}`)

@@ -9,13 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 // No webhook of ours is asked about ElementalRollouts: rules of the CRD and the policy in config/policy decide.
 var _ = Describe("ElementalRollout", func() {
 	create := func(ctx SpecContext) *infrav1.ElementalRollout {
 		rollout := &infrav1.ElementalRollout{ObjectMeta: meta("r-"), Spec: infrav1.ElementalRolloutSpec{
-			ClusterName: "c", TemplateName: "t", Revision: 1, OSVersionManagement: raw(`{"imageUri":"oci://os:v1","debug":false}`),
+			ClusterName: "c", TemplateName: "t", Revision: 1, OSVersionManagement: specs.OS(`{"imageUri":"oci://os:v1","debug":false}`),
 			Options: infrav1.NodeUpgradeOption{MaxConcurrent: 2},
 		}}
 		Expect(person.Create(ctx, rollout)).To(Succeed())
@@ -45,7 +46,7 @@ var _ = Describe("ElementalRollout", func() {
 		Entry("not in its options", func(s *infrav1.ElementalRolloutSpec) { s.Options.MaxConcurrent = 3 }, "options are immutable"),
 		Entry("not to no options", func(s *infrav1.ElementalRolloutSpec) { s.Options = infrav1.NodeUpgradeOption{} }, "options are immutable"),
 		Entry("not in its OS", func(s *infrav1.ElementalRolloutSpec) {
-			s.OSVersionManagement = raw(`{"imageUri":"oci://os:v1","debug":true}`)
+			s.OSVersionManagement = specs.OS(`{"imageUri":"oci://os:v1","debug":true}`)
 		}, "the OS of an attempt, and of a rollout, is immutable"),
 	)
 

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 var _ = Describe("A waiver of a preflight check", func() {
@@ -28,7 +29,7 @@ var _ = Describe("A waiver of a preflight check", func() {
 		Entry("on an attempt", func(checks ...infrav1.PreflightCheck) client.Object {
 			return &infrav1.ElementalHostUpgrade{ObjectMeta: meta("u-"), Spec: infrav1.ElementalHostUpgradeSpec{
 				ClusterName: "c", MachineName: "m", ElementalMachineName: "em", HostName: "h", ImageURI: "oci://os:v1",
-				OSVersionManagement: image("oci://os:v1"), SkipPreflight: checks,
+				OSVersionManagement: osversion.OfImage("oci://os:v1"), SkipPreflight: checks,
 			}}
 		}, "spec.skipPreflight"),
 	)

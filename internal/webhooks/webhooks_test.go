@@ -4,11 +4,8 @@
 package webhooks_test
 
 import (
-	"fmt"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,14 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	labimage "github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
-
-func raw(json string) infrav1.OSVersionManagement {
-	return infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(json)}}
-}
-
-func image(uri string) infrav1.OSVersionManagement { return raw(fmt.Sprintf(`{"imageUri":%q}`, uri)) }
 
 func selector(rack string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"rack": rack}}
@@ -49,7 +42,7 @@ func expect(err error, refusal string) {
 var _ = Describe("ElementalMachineTemplate", func() {
 	make := func(change func(*infrav1.ElementalMachineTemplate)) *infrav1.ElementalMachineTemplate {
 		template := &infrav1.ElementalMachineTemplate{ObjectMeta: meta("t-")}
-		template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v1")
+		template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("oci://os:v1")
 		template.Spec.Template.Spec.Selector = selector("a")
 		change(template)
 		return template
@@ -59,19 +52,15 @@ var _ = Describe("ElementalMachineTemplate", func() {
 		func(ctx SpecContext, change func(*infrav1.ElementalMachineTemplate), refusal string) {
 			expect(person.Create(ctx, make(change)), refusal)
 		},
-		Entry("without an OS", func(t *infrav1.ElementalMachineTemplate) { t.Spec.Template.Spec.OSVersionManagement = nil }, ""),
+		Entry("without an OS", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{}
+		}, ""),
 		Entry("with keys of another plugin", func(t *infrav1.ElementalMachineTemplate) {
-			t.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{"other": {Raw: []byte(`[1]`)}}
+			t.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{Plugins: map[string]runtime.RawExtension{"other": {Raw: []byte(`[1]`)}}}
 		}, ""),
 		Entry("not with an image that is in no registry", func(t *infrav1.ElementalMachineTemplate) {
-			t.Spec.Template.Spec.OSVersionManagement = image("http://os:v1")
-		}, `spec.template.spec.osVersionManagement.osVersion.imageUri: Invalid value: "http://os:v1": image "http://os:v1" is not in a registry: use oci://`),
-		Entry("not with an empty image", func(t *infrav1.ElementalMachineTemplate) {
-			t.Spec.Template.Spec.OSVersionManagement = image("")
-		}, "imageUri is empty"),
-		Entry("with an image that does not count", func(t *infrav1.ElementalMachineTemplate) {
-			t.Spec.Template.Spec.OSVersionManagement = raw(`{"imageUri":"","managedOSVersionName":"v2"}`)
-		}, ""),
+			t.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("http://os:v1")
+		}, `spec.template.spec.osVersionManagement.osVersion.imageURI: Invalid value: "http://os:v1": image "http://os:v1" is not in a registry: use oci://`),
 		Entry("not with a selector that selects nothing valid", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.Selector = selector("no value!")
 		}, "spec.template.spec.selector"),
@@ -79,7 +68,7 @@ var _ = Describe("ElementalMachineTemplate", func() {
 			t.Spec.Template.Spec.ProviderID = "elemental://a/b"
 		}, "spec.template.spec.providerID"),
 		Entry("not with a host", func(t *infrav1.ElementalMachineTemplate) {
-			t.Spec.Template.Spec.HostRef = &corev1.ObjectReference{Name: "h1"}
+			t.Spec.Template.Spec.HostRef = &infrav1.LocalReference{Name: "h1"}
 		}, "spec.template.spec.hostRef"),
 	)
 
@@ -96,14 +85,16 @@ var _ = Describe("ElementalMachineTemplate", func() {
 			expect(person.Update(ctx, template, options...), refusal)
 		},
 		Entry("in its OS", func(t *infrav1.ElementalMachineTemplate) {
-			t.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2")
+			t.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2")
 		}, false, ""),
-		Entry("to no OS", func(t *infrav1.ElementalMachineTemplate) { t.Spec.Template.Spec.OSVersionManagement = nil }, false, ""),
+		Entry("to no OS", func(t *infrav1.ElementalMachineTemplate) {
+			t.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{}
+		}, false, ""),
 		Entry("in the metadata of its machines", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.ObjectMeta.Labels = map[string]string{"a": "b"}
 		}, false, ""),
 		Entry("not to a directory", func(t *infrav1.ElementalMachineTemplate) {
-			t.Spec.Template.Spec.OSVersionManagement = image("dir:///os")
+			t.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("dir:///os")
 		}, false, "is not in a registry"),
 		Entry("not in its selector", func(t *infrav1.ElementalMachineTemplate) {
 			t.Spec.Template.Spec.Selector = selector("b")
@@ -148,24 +139,24 @@ var _ = DescribeTable("ElementalMachine is changed",
 	func(ctx SpecContext, associated bool, change func(*infrav1.ElementalMachine), refusal string) {
 		machine := &infrav1.ElementalMachine{ObjectMeta: meta("m-")}
 		machine.Spec.Selector = selector("a")
-		machine.Spec.OSVersionManagement = image("oci://os:v1")
+		machine.Spec.OSVersionManagement = osversion.OfImage("oci://os:v1")
 		if associated {
-			machine.Spec.HostRef = &corev1.ObjectReference{Name: "h1", UID: "1"}
+			machine.Spec.HostRef = &infrav1.LocalReference{Name: "h1", UID: "1"}
 			machine.Spec.ProviderID = "elemental://default/h1"
 		}
 		Expect(person.Create(ctx, machine)).To(Succeed())
 		change(machine)
 		expect(person.Update(ctx, machine), refusal)
 	},
-	Entry("in its OS", true, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = image("oci://os:v2") }, ""),
-	Entry("not to an OS that is none", true, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = raw(`[]`) },
+	Entry("in its OS", true, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2") }, ""),
+	Entry("not to an OS that is none", true, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = specs.OS(`[]`) },
 		"spec.osVersionManagement.osVersion"),
-	Entry("not to an image that is none", true, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = image("oci://a b") },
-		"spec.osVersionManagement.osVersion.imageUri"),
+	Entry("not to an image that is none", true, func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = osversion.OfImage("oci://a b") },
+		"spec.osVersionManagement.osVersion.imageURI"),
 	Entry("in its selector, while it has no host", false, func(m *infrav1.ElementalMachine) { m.Spec.Selector = selector("b") }, ""),
 	Entry("not in its selector, once it has a host", true, func(m *infrav1.ElementalMachine) { m.Spec.Selector = nil }, "spec.selector"),
 	Entry("by the first host", false, func(m *infrav1.ElementalMachine) {
-		m.Spec.HostRef = &corev1.ObjectReference{Name: "h1"}
+		m.Spec.HostRef = &infrav1.LocalReference{Name: "h1"}
 		m.Spec.ProviderID = "elemental://default/h1"
 	}, ""),
 	Entry("in the UID of its host", true, func(m *infrav1.ElementalMachine) { m.Spec.HostRef.UID = "2" }, ""),

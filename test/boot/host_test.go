@@ -5,7 +5,6 @@ package boot
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"net/url"
 	"path/filepath"
@@ -15,12 +14,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/agent/config"
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hostapi/apitest"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
@@ -112,10 +111,8 @@ func (h *host) upgrade(ctx context.Context, to image.Image) {
 	GinkgoHelper()
 	found, err := h.object(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	version, err := json.Marshal(map[string]string{"imageUri": to.URI()})
-	Expect(err).NotTo(HaveOccurred())
 	before := found.DeepCopy()
-	found.Spec.OSVersionManagement = infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: version}}
+	found.Spec.OSVersionManagement = osversion.OfImage(to.URI())
 	Expect(plane.Client.Patch(ctx, found, client.MergeFrom(before))).To(Succeed())
 }
 

@@ -32,7 +32,7 @@ func (c *cluster) patchImage(ctx context.Context, which, image string) {
 	GinkgoHelper()
 	template := &infrav1.ElementalMachineTemplate{}
 	template.Namespace, template.Name = c.namespace.Name, c.name+"-"+which
-	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageUri":%q}}}}}}`, image)
+	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageURI":%q}}}}}}`, image)
 	Eventually(func() error {
 		return c.managedBy.GetClient().Patch(ctx, template, client.RawPatch(types.MergePatchType, []byte(patch)))
 	}, c.intervals("wait-cluster")...).WithContext(ctx).Should(Succeed())

@@ -4,12 +4,14 @@
 package specs
 
 import (
+	"encoding/json"
 	"os"
 	"testing"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 
+	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/process"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/repository"
 )
@@ -38,4 +40,13 @@ func Root() string {
 	root, err := repository.Root()
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	return root
+}
+
+// OS is an osVersionManagement as the API server would send it, with an osVersion in JSON.
+func OS(osVersion string) infrav1.OSVersionManagement {
+	management := infrav1.OSVersionManagement{}
+	if err := json.Unmarshal([]byte(`{"osVersion":`+osVersion+`}`), &management); err != nil {
+		panic(err)
+	}
+	return management
 }

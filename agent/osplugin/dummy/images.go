@@ -28,7 +28,7 @@ func Digest(uri string) string {
 // Resolve resolves every URI, except one that contains "missing".
 func (Images) Resolve(_ context.Context, uri, digest string) (image.Image, error) {
 	if uri == "" || strings.Contains(uri, "missing") {
-		return image.Image{}, &image.Terminal{Message: "image " + uri + " does not exist: check osVersion.imageUri"}
+		return image.Image{}, &image.Terminal{Message: "image " + uri + " does not exist: check osVersion.imageURI"}
 	}
 	if digest == "" {
 		digest = Digest(uri)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 // New is an attempt to bring a host to an image, on a Machine and an ElementalMachine of the host's name.
@@ -19,7 +20,7 @@ func New(namespace, name, cluster, host, image string) *infrav1.ElementalHostUpg
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: infrav1.ElementalHostUpgradeSpec{
 			ClusterName: cluster, HostName: host, MachineName: host, ElementalMachineName: host, ImageURI: image,
-			OSVersionManagement: infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: fmt.Appendf(nil, `{"imageUri":%q}`, image)}},
+			OSVersionManagement: osversion.OfImage(image),
 		},
 	}
 }

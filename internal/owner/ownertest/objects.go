@@ -4,32 +4,22 @@
 package ownertest
 
 import (
-	"fmt"
-
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
 )
-
-// OS wants an image.
-func OS(image string) infrav1.OSVersionManagement {
-	return infrav1.OSVersionManagement{
-		infrav1.OSVersionKey: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, image)},
-	}
-}
 
 // Template wants an image.
 func Template(namespace, name, image string) *infrav1.ElementalMachineTemplate {
 	template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	template.Spec.Template.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "workers"}}
-	template.Spec.Template.Spec.OSVersionManagement = OS(image)
+	template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage(image)
 	return template
 }
 
@@ -161,7 +151,7 @@ func ElementalMachine(namespace, name, template, image string) *infrav1.Elementa
 				clusterv1.TemplateClonedFromGroupKindAnnotation: "ElementalMachineTemplate." + infrav1.GroupVersion.Group,
 			},
 		},
-		Spec: infrav1.ElementalMachineSpec{OSVersionManagement: OS(image)},
+		Spec: infrav1.ElementalMachineSpec{OSVersionManagement: osversion.OfImage(image)},
 	}
 }
 
@@ -199,19 +189,12 @@ func RKE2ControlPlane(namespace, name, cluster, template string) *rke2.ControlPl
 	}
 }
 
-// HostReference is that of an ElementalMachine to its host.
-func HostReference(namespace, name string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: infrav1.GroupVersion.String(), Kind: "ElementalHost", Namespace: namespace, Name: name}
-}
-
 // Host that serves an existing ElementalMachine, which names it, and is bootstrapped.
 func Host(machine *infrav1.ElementalMachine) *infrav1.ElementalHost {
 	return &infrav1.ElementalHost{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: machine.Namespace, Name: machine.Spec.HostRef.Name, Labels: map[string]string{infrav1.BootstrappedLabel: "true"},
 		},
-		Spec: infrav1.ElementalHostSpec{MachineRef: &corev1.ObjectReference{
-			APIVersion: infrav1.GroupVersion.String(), Kind: "ElementalMachine", Namespace: machine.Namespace, Name: machine.Name, UID: machine.UID,
-		}},
+		Spec: infrav1.ElementalHostSpec{MachineRef: &infrav1.LocalReference{Name: machine.Name, UID: machine.UID}},
 	}
 }

@@ -75,7 +75,7 @@ func (v *Viewer) foreseeHolds(ctx context.Context, seen *Outlook, wanted infrav1
 			seen.waitsFor("Namespace/" + namespace + ": " + closed)
 		}
 	}
-	image, _ := osversion.Image(wanted)
+	image := osversion.Image(wanted)
 	if _, digest, _ := strings.Cut(image, "@"); digest != "" {
 		others, err := clusterview.Quarantining(ctx, v.Client, namespace, digest)
 		if err != nil {

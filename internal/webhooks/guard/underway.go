@@ -19,6 +19,7 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/existing"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 )
 
@@ -31,7 +32,7 @@ type controlPlaneUnderWay struct {
 	decoder admission.Decoder
 }
 
-// Handle denies a change of the spec from Admit, which precedes the cordon, until the attempt has ended. The API server does not ask about what starts no rollout
+// Handle denies a change of the spec where no Machine could take its OS, and from Admit, which precedes the cordon, until the attempt has ended. The API server does not ask about what starts no rollout
 // (config/webhook/guard.yaml).
 func (v *controlPlaneUnderWay) Handle(ctx context.Context, request admission.Request) admission.Response {
 	before, after := &unstructured.Unstructured{}, &unstructured.Unstructured{}
@@ -40,6 +41,13 @@ func (v *controlPlaneUnderWay) Handle(ctx context.Context, request admission.Req
 	}
 	if after.GetDeletionTimestamp() != nil {
 		return admission.Allowed("")
+	}
+	unreadable, err := v.guard.unreadableOS(ctx, after)
+	switch {
+	case err != nil:
+		return admission.Errored(http.StatusInternalServerError, err)
+	case unreadable != "":
+		return admission.Denied("the spec cannot be changed now: " + unreadable)
 	}
 	isSchedule, now := owner.ChangesOnlySchedule(before, after), v.guard.Owners.Clock.Now()
 	attempt, err := v.guard.underWay(ctx, before.GetNamespace(), clusterNameOf(before), func(_ context.Context, machine *clusterv1.Machine, until time.Time) (bool, error) {
@@ -53,6 +61,24 @@ func (v *controlPlaneUnderWay) Handle(ctx context.Context, request admission.Req
 		return admission.Denied("the spec cannot be changed now: " + replacesMeanwhile(attempt))
 	}
 	return admission.Allowed("")
+}
+
+// unreadableOS says that no ElementalMachine could take the OS of the template that a control plane refers to, as version 0.7 has stored it; empty
+// if one could. KubeadmControlPlane tries that in a dry run before it asks the runtime extension, and replaces the Machine where it is refused.
+func (g *Guard) unreadableOS(ctx context.Context, controlPlane *unstructured.Unstructured) (string, error) {
+	for _, ref := range infrastructureRefs(controlPlane) {
+		if !ref.isOurs() {
+			continue
+		}
+		template, err := existing.Get(ctx, g.Owners.Live, &infrav1.ElementalMachineTemplate{}, controlPlane.GetNamespace(), ref.name)
+		if err != nil || template == nil {
+			return "", err
+		}
+		if _, err := osversion.Decode(template.Spec.Template.Spec.OSVersionManagement); err != nil {
+			return fmt.Sprintf("Machines would be replaced. ElementalMachineTemplate %s: spec.template.spec.%s: correct it first", ref.name, err), nil
+		}
+	}
+	return "", nil
 }
 
 // checkMachineDeploymentUnderWay does the same for a MachineDeployment, of which it is known what Cluster API rolls out.

@@ -18,8 +18,11 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/attempts"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rke2"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
 var _ = Describe("The guard, while the host of a control plane Machine is upgraded", func() {
@@ -40,7 +43,7 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "up"},
 			Spec: infrav1.ElementalHostUpgradeSpec{
 				ClusterName: "c", MachineName: machine.Name, ElementalMachineName: machine.Name, HostName: "h", Driver: driver,
-				ImageURI: "oci://x", OSVersionManagement: ownertest.OS("oci://x"),
+				ImageURI: "oci://x", OSVersionManagement: osversion.OfImage("oci://x"),
 			},
 		}
 		plane.Create(ctx, machine, attempt)
@@ -78,6 +81,23 @@ var _ = Describe("The guard, while the host of a control plane Machine is upgrad
 		scaled.Spec.Replicas = ptr.To[int32](5)
 		Expect(c.Patch(ctx, scaled, client.MergeFrom(kcp))).To(Succeed())
 		Expect(change(raise)).To(beDenied("the spec cannot be changed now"))
+	})
+
+	It("denies what would begin a rollout to an OS that version 0.7 has stored, and no ElementalMachine could take", func() {
+		begin(infrav1.DriverDirect, infrav1.UpgradeSucceeded, asItIs)
+		template := ownertest.Template(kcp.Namespace, "t", "oci://x")
+		plane.Create(ctx, template)
+		Expect(change(raise)).To(Succeed())
+		kcp = apiserver.Get(ctx, c, kcp)
+		plane.WithFormerSchema(ctx, "ElementalMachineTemplate", func() {
+			apiserver.Change(ctx, c, template, func() {
+				template.Spec.Template.Spec.OSVersionManagement = specs.OS(`{"imageUri":"oci://x","debug":"yes"}`)
+			})
+		})
+		again := func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Version = "v1.36.5" }
+		Expect(change(again)).To(beDenied("ElementalMachineTemplate t: spec.template.spec.osVersionManagement.osVersion.debug is of JSON type string", "correct it first"))
+		apiserver.Change(ctx, c, template, func() { template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("oci://x") })
+		Expect(change(again)).To(Succeed())
 	})
 
 	DescribeTable("is not asked about what Cluster API propagates, or scales by", func(edit func(*controlplanev1.KubeadmControlPlane)) {

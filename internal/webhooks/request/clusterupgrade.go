@@ -94,9 +94,7 @@ func (v *UpgradeValidator) look(ctx context.Context, upgrade *infrav1.ElementalC
 		}
 		seen.Insert(member.Template.Name)
 		changed := member.Template.DeepCopy()
-		if changed.Spec.Template.Spec.OSVersionManagement, err = clusterupgrade.Desired(upgrade, changed.Spec.Template.Spec.OSVersionManagement); err != nil {
-			return findings{}, err
-		}
+		changed.Spec.Template.Spec.OSVersionManagement = clusterupgrade.Desired(upgrade, changed.Spec.Template.Spec.OSVersionManagement)
 		if !asks(member.Template, changed) {
 			continue
 		}

@@ -71,7 +71,7 @@ func (w *world) addFormer(ctx context.Context, host string, took time.Duration) 
 	began := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	ended := metav1.NewTime(began.Add(took))
 	former.Status = infrav1.ElementalHostUpgradeStatus{Phase: infrav1.UpgradeSucceeded, Steps: []infrav1.UpgradeStepStatus{
-		{Name: attempts.StepReboot, StartedAt: began, FinishedAt: &ended}, {Name: attempts.StepAssess, StartedAt: ended, FinishedAt: &ended},
+		{Name: attempts.StepReboot, StartTime: began, CompletionTime: &ended}, {Name: attempts.StepAssess, StartTime: ended, CompletionTime: &ended},
 	}}
 	Expect(live.Status().Update(ctx, former)).To(Succeed())
 }

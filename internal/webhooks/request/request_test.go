@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/workload"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
@@ -58,7 +59,7 @@ func newEmptyWorld(ctx context.Context) *world {
 }
 
 func image(tag string) infrav1.OSVersionManagement {
-	return infrav1.OSVersionManagement{infrav1.OSVersionKey: {Raw: []byte(`{"imageUri":"oci://registry.test/os:` + tag + `"}`)}}
+	return osversion.OfImage("oci://registry.test/os:" + tag)
 }
 
 func (w *world) meta(name string) metav1.ObjectMeta {
@@ -83,7 +84,7 @@ func (w *world) addWorker(ctx context.Context, name string) {
 	machine.Status.Phase = string(clusterv1.MachinePhaseRunning)
 	Expect(live.Status().Update(ctx, machine)).To(Succeed())
 	host := &infrav1.ElementalHost{ObjectMeta: w.meta(name)}
-	host.Spec.Approved, host.Spec.MachineRef = true, &corev1.ObjectReference{Namespace: w.namespace, Name: name}
+	host.Spec.Approved, host.Spec.MachineRef = true, &infrav1.LocalReference{Name: name}
 	Expect(live.Create(ctx, host)).To(Succeed())
 	w.addNode(ctx, name)
 }
@@ -280,9 +281,9 @@ var _ = Describe("A request of an upgrade", func() {
 			now := time.Now()
 			at := func(minutes time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(minutes * time.Minute)} }
 			w.addAttempt(ctx, "past", func(status *infrav1.ElementalHostUpgradeStatus) {
-				status.Phase, status.StartedAt, status.FinishedAt = infrav1.UpgradeSucceeded, at(-60), at(-50)
+				status.Phase, status.StartTime, status.CompletionTime = infrav1.UpgradeSucceeded, at(-60), at(-50)
 				for _, name := range []string{"Cordon", "Reboot", "Assess"} {
-					status.Steps = append(status.Steps, infrav1.UpgradeStepStatus{Name: name, StartedAt: *at(-54), FinishedAt: at(-51)})
+					status.Steps = append(status.Steps, infrav1.UpgradeStepStatus{Name: name, StartTime: *at(-54), CompletionTime: at(-51)})
 				}
 			})
 			for name, allowed := range map[string]int32{"closed": 0, "open": 1} {

@@ -45,7 +45,7 @@ func (s *site) name() string { return s.cluster.Options.Name }
 func (s *site) ask(ctx context.Context, pool, wanted string) error {
 	template := &infrav1.ElementalMachineTemplate{}
 	template.Namespace, template.Name = s.cluster.Namespace(), pool
-	patch := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageUri":%q}}}}}}`, wanted)
+	patch := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageURI":%q}}}}}}`, wanted)
 	return s.cluster.Lab.Kube.Patch(ctx, template, client.RawPatch(types.MergePatchType, patch))
 }
 

@@ -53,11 +53,11 @@ func since(intervals []audit.Interval, began time.Time) []audit.Interval {
 // readyAt is when an attempt has passed the step before Admit, in whole seconds.
 func readyAt(upgrade *infrav1.ElementalHostUpgrade) time.Time {
 	for _, step := range upgrade.Status.Steps {
-		if step.Name == attempts.StepApprove && step.FinishedAt != nil {
-			return step.FinishedAt.Time
+		if step.Name == attempts.StepApprove && step.CompletionTime != nil {
+			return step.CompletionTime.Time
 		}
 	}
-	return upgrade.Status.FinishedAt.Time
+	return upgrade.Status.CompletionTime.Time
 }
 
 // gaps are the times from the release of the slot to the next trigger, and to the next acquisition of the slot, if the

@@ -100,7 +100,7 @@ func begun(ctx context.Context, wanted image.Image) ([]string, error) {
 func cordonedAt(attempt infrav1.ElementalHostUpgrade) time.Time {
 	for _, step := range attempt.Status.Steps {
 		if step.Name == attempts.StepCordon {
-			return step.StartedAt.Time
+			return step.StartTime.Time
 		}
 	}
 	return time.Time{}

@@ -5,13 +5,11 @@ package contract_test
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -19,10 +17,6 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 )
-
-func rawImage(uri string) runtime.RawExtension {
-	return runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, uri)}
-}
 
 // read returns a Cluster and its ElementalCluster of the same name.
 func read(ctx context.Context, name string) (*clusterv1.Cluster, *infrav1.ElementalCluster) {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/suite"
@@ -131,7 +132,7 @@ func triesInPlaceChange(ctx SpecContext) {
 	boots := len(theLab.Host(host.Name).Boots())
 	wanted := suite.Push(ctx, cluster, image.OS{})
 	before := elemental.DeepCopy()
-	elemental.Spec.OSVersionManagement[infrav1.OSVersionKey] = rawImage(wanted.URI())
+	elemental.Spec.OSVersionManagement = osversion.OfImage(wanted.URI())
 	Expect(theLab.Kube.Patch(ctx, elemental, client.MergeFrom(before))).To(Succeed(), "the webhook lets a mutable field be changed")
 	Eventually(func() string { _, e, _ := worker(ctx); return conditions.GetReason(e, infrav1.OSUpToDateCondition) }).
 		Should(Equal(infrav1.TemplateDiffersReason))

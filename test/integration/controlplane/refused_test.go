@@ -24,14 +24,14 @@ func forbid(ctx context.Context, cluster *scenario.Cluster, uri string) (lift fu
 	const message = "this image is not allowed here"
 	kube := cluster.Lab.Kube
 	lift = suite.Refuse(ctx, kube, "allowed-images", admissionv1.Update, infrav1.GroupVersion.WithResource("elementalmachines"), admissionv1.Validation{
-		Expression: `object.spec.osVersionManagement.osVersion.imageUri != "` + uri + `"`, Message: message,
+		Expression: `object.spec.osVersionManagement.osVersion.imageURI != "` + uri + `"`, Message: message,
 	})
 	machines := &infrav1.ElementalMachineList{}
 	Expect(kube.List(ctx, machines, client.InNamespace(cluster.Namespace()))).To(Succeed())
 	Expect(machines.Items).NotTo(BeEmpty())
 	Eventually(func() error {
 		return kube.Patch(ctx, machines.Items[0].DeepCopy(), client.RawPatch("application/merge-patch+json",
-			[]byte(`{"spec":{"osVersionManagement":{"osVersion":{"imageUri":"`+uri+`"}}}}`)), client.DryRunAll)
+			[]byte(`{"spec":{"osVersionManagement":{"osVersion":{"imageURI":"`+uri+`"}}}}`)), client.DryRunAll)
 	}).Should(MatchError(ContainSubstring(message)))
 	return lift
 }

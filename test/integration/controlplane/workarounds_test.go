@@ -5,7 +5,6 @@ package controlplane_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -15,13 +14,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -127,9 +126,7 @@ func pointByHand(ctx context.Context, cluster *scenario.Cluster, os image.Image)
 	template := &infrav1.ElementalMachineTemplate{}
 	Expect(cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: scenario.ControlPlaneTemplate}, template)).To(Succeed())
 	template.ObjectMeta = metav1.ObjectMeta{Namespace: cluster.Namespace(), GenerateName: "by-hand-"}
-	template.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
-		infrav1.OSVersionKey: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, os.URI())},
-	}
+	template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage(os.URI())
 	Expect(cluster.Lab.Kube.Create(ctx, template)).To(Succeed())
 	Eventually(pointTo).WithContext(ctx).WithArguments(cluster, template.Name).Should(Succeed())
 	return func(ctx context.Context) {

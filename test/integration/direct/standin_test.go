@@ -48,7 +48,7 @@ var _ = Describe("Machines of a K3s control plane, and one of nobody", Ordered, 
 		}
 		try := func(ctx context.Context) error {
 			_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalmachinetemplate", template, "--type", "merge", "--dry-run=server",
-				"--patch", `{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageUri":"oci://registry.test/os:v2"}}}}}}`)
+				"--patch", `{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageURI":"oci://registry.test/os:v2"}}}}}}`)
 			return err
 		}
 		setUnschedulable("true")
@@ -81,7 +81,7 @@ var _ = Describe("Machines of a K3s control plane, and one of nobody", Ordered, 
 	It("begin nothing when they merely differ from the template", func(ctx SpecContext) {
 		differs := suite.Push(ctx, cluster, image.OS{})
 		_, err := cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalmachine", alone, "--type", "merge",
-			"--patch", `{"spec":{"osVersionManagement":{"osVersion":{"imageUri":"`+differs.URI()+`"}}}}`)
+			"--patch", `{"spec":{"osVersionManagement":{"osVersion":{"imageURI":"`+differs.URI()+`"}}}}`)
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(says).WithContext(ctx).WithArguments(cluster, template, infrav1.RolledOutCondition).
 			Should(Equal(said{"False", infrav1.MachinesNotUpToDateReason}), "which is never hidden")

@@ -94,7 +94,7 @@ var _ = Describe("Three Machines of a K3s control plane, and one of nobody", Ord
 
 	It("go on without one whose node is paused, which is upgraded when it is approved", func(ctx SpecContext) {
 		held := all[1]
-		Expect(cluster.PatchUpgradeOption(ctx, `{"strategy":{"mode":"manual","pauseNodes":["`+nodeOf(ctx, cluster, held)+`"]}}`)).To(Succeed())
+		Expect(cluster.PatchUpgradeOption(ctx, `{"strategy":{"mode":"Manual","pauseNodes":["`+nodeOf(ctx, cluster, held)+`"]}}`)).To(Succeed())
 		wanted := rollOut(ctx, image.OS{})
 		succeeded := endsOf([]string{all[0], all[2], alone}, infrav1.UpgradeSucceeded)
 		Eventually(ends, 2*specs.Patience).WithContext(ctx).WithArguments(cluster, wanted).Should(ConsistOf(append(succeeded, end{held, infrav1.UpgradeProgressing})))
@@ -146,7 +146,7 @@ func ends(ctx context.Context, cluster *scenario.Cluster, of image.Image) ([]end
 func cordonedAt(attempt *infrav1.ElementalHostUpgrade) time.Time {
 	for _, step := range attempt.Status.Steps {
 		if step.Name == attempts.StepCordon {
-			return step.StartedAt.Time
+			return step.StartTime.Time
 		}
 	}
 	return attempt.CreationTimestamp.Add(specs.Patience * 100)

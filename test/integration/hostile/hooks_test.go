@@ -86,7 +86,7 @@ func madeUp(namespace, host string) []byte {
 		"machine":{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Machine","metadata":{"namespace":"default","name":"none"},"spec":{"clusterName":"none"}},
 		"infrastructureMachine":{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"ElementalMachine",
 			"metadata":{"namespace":"default","name":"none"},
-			"spec":{"hostRef":{"namespace":%q,"name":%q},"osVersionManagement":{"osVersion":{"imageUri":"oci://stranger.example.com/os:v1"}}}},
+			"spec":{"hostRef":{"namespace":%q,"name":%q},"osVersionManagement":{"osVersion":{"imageURI":"oci://stranger.example.com/os:v1"}}}},
 		"bootstrapConfig":{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta2","kind":"KubeadmConfig","metadata":{"namespace":"default","name":"none"}}}}`,
 		namespace, host)
 }

@@ -252,7 +252,7 @@ func wantByHand(ctx context.Context, os image.Image) error {
 	if err != nil {
 		return err
 	}
-	patch := fmt.Sprintf(`{"spec":{"osVersionManagement":{"osVersion":{"imageUri":%q}}}}`, os.URI())
+	patch := fmt.Sprintf(`{"spec":{"osVersionManagement":{"osVersion":{"imageURI":%q}}}}`, os.URI())
 	_, err = cluster.Kubectl(ctx, "--namespace", cluster.Namespace(), "patch", "elementalmachine", machine.Name, "--type", "merge", "--patch", patch)
 	return err
 }

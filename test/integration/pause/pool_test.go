@@ -111,7 +111,7 @@ func (p *pool) attempts(ctx context.Context) (map[string]infrav1.ElementalHostUp
 	list, err := cluster.Attempts(ctx)
 	found := map[string]infrav1.ElementalHostUpgrade{}
 	for i := range list {
-		if list[i].Spec.ImageURI == p.wanted.URI() && list[i].Status.FinishedAt == nil && list[i].DeletionTimestamp.IsZero() {
+		if list[i].Spec.ImageURI == p.wanted.URI() && list[i].Status.CompletionTime == nil && list[i].DeletionTimestamp.IsZero() {
 			found[list[i].Status.NodeName] = list[i]
 		}
 	}

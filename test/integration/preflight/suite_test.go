@@ -74,7 +74,7 @@ func kubectl(ctx context.Context, args ...string) (string, error) {
 // patch patches the workers' template to an image.
 func patch(ctx context.Context, uri string, flags ...string) (string, error) {
 	args := append([]string{"patch", "elementalmachinetemplate", scenario.Template, "--type", "merge", "--patch",
-		fmt.Sprintf(`{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageUri":%q}}}}}}`, uri)}, flags...)
+		fmt.Sprintf(`{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageURI":%q}}}}}}`, uri)}, flags...)
 	return kubectl(ctx, args...)
 }
 

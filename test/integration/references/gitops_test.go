@@ -73,7 +73,7 @@ func keepImage(template string, os image.Image) *tool {
 	uri := os.URI()
 	return run(applies, &uri, func(ctx context.Context, uri string) error {
 		manifest := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-			"osVersionManagement": map[string]any{infrav1.OSVersionKey: map[string]any{"imageUri": uri}},
+			"osVersionManagement": map[string]any{infrav1.OSVersionKey: map[string]any{"imageURI": uri}},
 		}}}}}
 		manifest.SetGroupVersionKind(infrav1.GroupVersion.WithKind("ElementalMachineTemplate"))
 		manifest.SetNamespace(cluster.Namespace())
@@ -86,8 +86,7 @@ func keepImage(template string, os image.Image) *tool {
 func imageOf(ctx context.Context, template string) (string, error) {
 	object := &infrav1.ElementalMachineTemplate{}
 	err := cluster.Lab.Kube.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace(), Name: template}, object)
-	found, _ := osversion.Image(object.Spec.Template.Spec.OSVersionManagement)
-	return found, err
+	return osversion.Image(object.Spec.Template.Spec.OSVersionManagement), err
 }
 
 var _ = Describe("A GitOps tool that applies a template every three seconds", func() {

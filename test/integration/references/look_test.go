@@ -12,12 +12,12 @@ import (
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/scenario"
@@ -32,10 +32,8 @@ func newTemplate(ctx context.Context, os image.Image) string {
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: fmt.Sprintf("workers-%d", made)},
 		Spec: infrav1.ElementalMachineTemplateSpec{Template: infrav1.ElementalMachineTemplateResource{
 			Spec: infrav1.ElementalMachineSpec{
-				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r1"}},
-				OSVersionManagement: infrav1.OSVersionManagement{
-					infrav1.OSVersionKey: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, os.URI())},
-				},
+				Selector:            &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r1"}},
+				OSVersionManagement: osversion.OfImage(os.URI()),
 			},
 		}},
 	}

@@ -70,7 +70,7 @@ var _ = Describe("A cluster of one node that manages itself", Ordered, func() {
 	})
 
 	It("waits for its approval like any other node where it is paused", func(ctx SpecContext) {
-		Expect(cluster.PatchUpgradeOption(ctx, `{"strategy":{"mode":"manual"}}`)).To(Succeed())
+		Expect(cluster.PatchUpgradeOption(ctx, `{"strategy":{"mode":"Manual"}}`)).To(Succeed())
 		DeferCleanup(cluster.PatchUpgradeOption, `{"strategy":null}`)
 		wanted := suite.Push(ctx, cluster, image.OS{})
 		Expect(cluster.PatchControlPlaneImage(ctx, wanted)).To(Succeed())
@@ -174,7 +174,7 @@ func assessedAt(ctx context.Context, of image.Image) time.Time {
 	steps := attempts[0].Status.Steps
 	at := slices.IndexFunc(steps, func(s infrav1.UpgradeStepStatus) bool { return s.Name == "Assess" })
 	Expect(at).To(BeNumerically(">=", 0), "%v", steps)
-	return steps[at].StartedAt.Time
+	return steps[at].StartTime.Time
 }
 
 // hostSays is what the host reports of its attempt.

@@ -44,7 +44,7 @@ var _ = Describe("A workload cluster that is down", func() {
 		DeferCleanup(restartWorkload)
 		u.goOn()
 		Eventually(u.hostPhase).WithContext(ctx).Should(Equal(infrav1.HostUpgradeSucceeded), "the host goes on by itself")
-		Consistently(u.now, away(), time.Second).WithContext(ctx).Should(HaveValue(HaveField("Status.FinishedAt", BeNil())))
+		Consistently(u.now, away(), time.Second).WithContext(ctx).Should(HaveValue(HaveField("Status.CompletionTime", BeNil())))
 		Expect(theLab.Provider.Process.Exited()).NotTo(BeClosed(), "the manager lives on")
 		restartWorkload(ctx)
 		u.expectSucceeded(ctx)

@@ -68,7 +68,7 @@ var _ = Describe("A Machine that is deleted", func() {
 		u := start(ctx, small, at)
 		u.kubectl(ctx, "delete", "machine", u.attempt.Spec.MachineName, "--wait=false")
 		u.goOn()
-		Eventually(u.now).WithContext(ctx).Should(Or(BeNil(), HaveField("Status.FinishedAt", Not(BeNil()))))
+		Eventually(u.now).WithContext(ctx).Should(Or(BeNil(), HaveField("Status.CompletionTime", Not(BeNil()))))
 		Expect(u.writes()).To(Equal(writes), "what was begun is brought to its end, and nothing else is begun")
 		u.release(ctx)
 		u.expectReplaced(ctx)

@@ -51,7 +51,7 @@ var _ = Describe("A pool in the middle of an upgrade", Ordered, func() {
 	It("loses its MachineDeployment", func(ctx SpecContext) {
 		u := start(ctx, pool, draining)
 		u.kubectl(ctx, "delete", "machinedeployment", scenario.Deployment, "--wait=false")
-		Eventually(u.now).WithContext(ctx).Should(Or(BeNil(), HaveField("Status.FinishedAt", Not(BeNil()))))
+		Eventually(u.now).WithContext(ctx).Should(Or(BeNil(), HaveField("Status.CompletionTime", Not(BeNil()))))
 		u.expectUntouched()
 		u.release(ctx)
 		resize(pool, 0)

@@ -67,7 +67,7 @@ var _ = Describe("An object that is paused", func() {
 			Eventually(u.now).WithContext(ctx).Should(HaveValue(HaveField("Status.Message", And(HavePrefix(says), ContainSubstring("is paused")))))
 		}
 		u.release(ctx)
-		Consistently(u.now, calm).WithContext(ctx).Should(HaveValue(HaveField("Status.FinishedAt", BeNil())))
+		Consistently(u.now, calm).WithContext(ctx).Should(HaveValue(HaveField("Status.CompletionTime", BeNil())))
 		u.expectUntouched()
 
 		u.kubectl(ctx, "annotate", kind, name(u), clusterv1.PausedAnnotation+"-")

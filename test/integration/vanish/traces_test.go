@@ -128,7 +128,7 @@ func onAttempts(ctx context.Context, cluster *scenario.Cluster) ([]string, error
 	for i := range attempts {
 		found = appendIf(found, "ElementalHostUpgrade "+attempts[i].Name, map[string]bool{
 			"is being deleted": !attempts[i].DeletionTimestamp.IsZero(),
-			"has not ended":    attempts[i].Status.FinishedAt == nil,
+			"has not ended":    attempts[i].Status.CompletionTime == nil,
 		})
 	}
 	return found, err

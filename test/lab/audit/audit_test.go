@@ -227,7 +227,7 @@ var _ = Describe("TriggeredFor", func() {
 	It("lists each host that was triggered for an attempt with the image, once, and none that has only fetched it", func() {
 		host := func(second int, name, image, label string) string {
 			return line(second, "patch", "elementalhosts", name, 200, fmt.Sprintf(
-				`{"kind":"ElementalHost","metadata":{"name":%q,"labels":{%q:%q}},"spec":{"upgrade":{"attempt":"x","osVersionManagement":{"osVersion":{"imageUri":%q}}}}}`,
+				`{"kind":"ElementalHost","metadata":{"name":%q,"labels":{%q:%q}},"spec":{"upgrade":{"attempt":"x","osVersionManagement":{"osVersion":{"imageURI":%q}}}}}`,
 				name, "elementalhost.infrastructure.cluster.x-k8s.io/in-place-upgrade", label, image))
 		}
 		Expect(audit.TriggeredFor(log(

@@ -66,7 +66,7 @@ type Image struct {
 	PlatformDigest string
 }
 
-// URI is the image as written in imageUri.
+// URI is the image as written in imageURI.
 func (i Image) URI() string { return "oci://" + i.Ref }
 
 // Push builds an image and pushes it.

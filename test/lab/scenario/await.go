@@ -205,7 +205,7 @@ func (c *Cluster) AwaitMessage(ctx context.Context, os image.Image, step, text s
 		seen := "no attempt"
 		for i := range attempts {
 			status := &attempts[i].Status
-			if attempts[i].Spec.ImageURI != os.URI() || status.FinishedAt != nil {
+			if attempts[i].Spec.ImageURI != os.URI() || status.CompletionTime != nil {
 				continue
 			}
 			seen = fmt.Sprintf("%s: %s", status.Position(), status.Message)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
 
@@ -131,13 +132,7 @@ func (c *Cluster) SwapTemplate(ctx context.Context, name string, os image.Image)
 	}
 	swapped := &infrav1.ElementalMachineTemplate{Spec: *template.Spec.DeepCopy()}
 	swapped.Namespace, swapped.Name = c.Namespace(), name
-	osVersion, err := json.Marshal(infrav1.OSVersion{ImageURI: os.URI()})
-	if err != nil {
-		return fmt.Errorf("encoding the OS version: %w", err)
-	}
-	management := swapped.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey]
-	management.Raw = osVersion
-	swapped.Spec.Template.Spec.OSVersionManagement[infrav1.OSVersionKey] = management
+	swapped.Spec.Template.Spec.OSVersionManagement = osversion.OfImage(os.URI())
 	if err := c.Lab.Kube.Create(ctx, swapped); err != nil {
 		return fmt.Errorf("creating ElementalMachineTemplate %s: %w", name, err)
 	}

@@ -10,13 +10,13 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/lab/image"
 )
@@ -133,8 +133,6 @@ func (c *Cluster) CopyControlPlaneTemplate(ctx context.Context, name string, os 
 		return err
 	}
 	of.ObjectMeta = metav1.ObjectMeta{Namespace: c.Namespace(), Name: name}
-	of.Spec.Template.Spec.OSVersionManagement = infrav1.OSVersionManagement{
-		infrav1.OSVersionKey: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"imageUri":%q}`, os.URI())},
-	}
+	of.Spec.Template.Spec.OSVersionManagement = osversion.OfImage(os.URI())
 	return c.Lab.Kube.Create(ctx, of)
 }

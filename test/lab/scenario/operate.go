@@ -51,7 +51,7 @@ func (c *Cluster) TemplateOf(pool string) string { return cmp.Or(c.rotated[pool]
 
 // PatchPool patches the OS image of a pool's template.
 func (c *Cluster) PatchPool(ctx context.Context, pool string, os image.Image) error {
-	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageUri":%q}}}}}}`, os.URI())
+	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageURI":%q}}}}}}`, os.URI())
 	return c.patch(ctx, "elementalmachinetemplate", pool, patch)
 }
 

@@ -57,7 +57,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	node, err = cluster.Identity(ctx, alone)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(cluster.PatchUpgradeOption(ctx, `{"strategy":{"mode":"manual","pauseNodes":["`+node.Node+`"]}}`)).To(Succeed())
+	Expect(cluster.PatchUpgradeOption(ctx, `{"strategy":{"mode":"Manual","pauseNodes":["`+node.Node+`"]}}`)).To(Succeed())
 	web := suite.Web(2)
 	web.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node.Node}
 	Expect(theLab.WorkloadKube.Create(ctx, web)).To(Succeed())

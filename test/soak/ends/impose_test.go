@@ -14,7 +14,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,7 +40,7 @@ func takeSlot(ctx context.Context, _ *upgrade) func(context.Context) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: "of-another-host"},
 		Spec: infrav1.ElementalHostUpgradeSpec{
 			ClusterName: cluster.Options.Name, MachineName: "another", ElementalMachineName: "another", HostName: "another", ImageURI: "oci://another",
-			OSVersionManagement: infrav1.OSVersionManagement{infrav1.OSVersionKey: runtime.RawExtension{Raw: []byte(`{}`)}},
+			OSVersionManagement: infrav1.OSVersionManagement{OSVersion: &infrav1.OSVersion{}},
 		},
 	}
 	Expect(theLab.Kube.Create(ctx, other)).To(Succeed())

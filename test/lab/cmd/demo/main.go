@@ -75,7 +75,7 @@ The lab is still running. In another terminal:
   kubectl --kubeconfig $WORKLOAD get nodes,pods -o wide
   kubectl --kubeconfig $WORKLOAD cordon demo-node-2      # then patch: node 2 is left alone, and says so
   kubectl -n demo patch elementalmachinetemplate %s --type merge -p \
-    '{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageUri":"oci://%s/elemental-os/demo:v2"}}}}}}'
+    '{"spec":{"template":{"spec":{"osVersionManagement":{"osVersion":{"imageURI":"oci://%s/elemental-os/demo:v2"}}}}}}'
 
 Logs are in %s. Ctrl-C ends the lab.
 `, lab.AdminKubeconfig(l.Management), lab.AdminKubeconfig(l.Workload), l.Root(), template, l.Registry.Host(), l.Dir())

@@ -19,7 +19,7 @@ import (
 func (s *story) nodesArePaused(ctx context.Context) error {
 	first, last := s.cluster.HostName(1), s.cluster.HostName(s.cluster.Options.Workers)
 	s.act("%s and %s are paused for work by hand", first, last)
-	if err := s.cluster.PatchUpgradeOption(ctx, fmt.Sprintf(`{"strategy":{"mode":"manual","pauseNodes":[%q,%q]}}`, first, last)); err != nil {
+	if err := s.cluster.PatchUpgradeOption(ctx, fmt.Sprintf(`{"strategy":{"mode":"Manual","pauseNodes":[%q,%q]}}`, first, last)); err != nil {
 		return err
 	}
 	wanted, err := s.push(ctx, "v8")

@@ -78,8 +78,8 @@ func (s *story) sumUpNodes(ctx context.Context, events []auditv1.Event) error {
 	total := map[string]time.Duration{}
 	for i := range attempts {
 		status := attempts[i].Status
-		if status.StartedAt != nil && status.FinishedAt != nil {
-			total[status.NodeName] += status.FinishedAt.Sub(status.StartedAt.Time)
+		if status.StartTime != nil && status.CompletionTime != nil {
+			total[status.NodeName] += status.CompletionTime.Sub(status.StartTime.Time)
 		}
 	}
 	cordons, downtimes := audit.Cordons(events), audit.Downtimes(events)

@@ -47,7 +47,7 @@ func (s *story) printChanges(ctx context.Context, seen map[string]string) error 
 		u := &attempts[i]
 		state := string(u.Status.Phase) + u.Status.Step + u.Status.Message
 		// Attempts that had ended before this part of the demo began are left out.
-		if seen[u.Name] == state || u.Status.Phase == "" || (first && u.Status.FinishedAt != nil && !s.superseding(u)) {
+		if seen[u.Name] == state || u.Status.Phase == "" || (first && u.Status.CompletionTime != nil && !s.superseding(u)) {
 			seen[u.Name] = state
 			continue
 		}
