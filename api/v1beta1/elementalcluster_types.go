@@ -48,6 +48,7 @@ const MaxQuarantine = 64
 type QuarantinedImage struct {
 	// digest of the image's manifest for the platform of the hosts: "sha256:" and 64 hexadecimal digits, as status.os.digest of an
 	// ElementalHost has it.
+	// +required
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-z]+$`
 	// +kubebuilder:validation:MinLength=8
 	// +kubebuilder:validation:MaxLength=160
@@ -98,8 +99,10 @@ type ElementalClusterStatus struct {
 // UpgradeSlot is one of the cluster's nodeUpgradeOption.maxConcurrent slots, while it is occupied.
 type UpgradeSlot struct {
 	// attempt is the id of the attempt that occupies the slot.
+	// +required
 	Attempt string `json:"attempt"`
 	// upgrade is the name of the ElementalHostUpgrade.
+	// +required
 	Upgrade string `json:"upgrade"`
 	// controlPlane is true if the slot is occupied for a control plane node. Control plane nodes are
 	// upgraded one at a time regardless of maxConcurrent.

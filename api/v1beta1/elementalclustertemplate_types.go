@@ -11,6 +11,7 @@ import (
 // ElementalClusterTemplateSpec holds the template.
 type ElementalClusterTemplateSpec struct {
 	// template from which a ClusterClass makes ElementalClusters.
+	// +required
 	Template ElementalClusterTemplateResource `json:"template"`
 }
 
@@ -36,6 +37,7 @@ type ElementalClusterTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// +required
 	Spec ElementalClusterTemplateSpec `json:"spec"`
 }
 

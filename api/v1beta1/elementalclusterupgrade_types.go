@@ -20,11 +20,13 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.gates) || self.gates.size() == 0 || has(self.gateServiceAccount)",message="gates read the workload cluster as a ServiceAccount of it: set gateServiceAccount"
 type ElementalClusterUpgradeSpec struct {
 	// clusterName is the Cluster, in the same namespace.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ClusterName string `json:"clusterName"`
 
 	// osVersion that all nodes are upgraded to. It is written to the ElementalMachineTemplates of the pools.
+	// +required
 	OSVersion ClusterOSVersion `json:"osVersion"`
 
 	// order in which the pools are upgraded: a stage begins when the one before is done. Pools that no stage names are not upgraded, unless
@@ -79,6 +81,7 @@ type ElementalClusterUpgradeSpec struct {
 type ClusterKubeVirt struct {
 	// version that KubeVirt is to have, as in "v1.8.4": that of spec.imageTag of the KubeVirt where it has one, and that of virt-operator otherwise. KubeVirt
 	// supports upgrades by one minor version. Virt-operator is upgraded by a person before.
+	// +required
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`
 	Version string `json:"version"`
@@ -126,6 +129,7 @@ type ClusterOSVersion struct {
 type PoolStage struct {
 	// pools by name: that of a MachineDeployment, or of the topology that made it; "control-plane"; the name of a Machine that has neither;
 	// or "*" for all pools of the Cluster. Nodes that run the OS are not upgraded again.
+	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
@@ -147,10 +151,12 @@ type PoolStage struct {
 type UpgradeWindow struct {
 	// schedule by which the window opens: the five fields of cron, as in "0 22 * * 1-5". In an hour that the clock skips it opens at
 	// the next valid instant.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Schedule string `json:"schedule"`
 	// durationSeconds for which it is open.
+	// +required
 	// +kubebuilder:validation:Minimum=60
 	// +kubebuilder:validation:Maximum=604800
 	DurationSeconds int32 `json:"durationSeconds"`
@@ -268,6 +274,7 @@ type ElementalClusterUpgradeStatus struct {
 // ClusterUpgradeStage is the state of a stage.
 type ClusterUpgradeStage struct {
 	// name of the stage: Preflight, Prefetch, KubeVirt, the pools of a stage of the order, Workloads, or Cleanup.
+	// +required
 	Name string `json:"name"`
 	// nodes that the stage is for.
 	// +optional
@@ -307,6 +314,7 @@ type ElementalClusterUpgrade struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// +required
 	Spec ElementalClusterUpgradeSpec `json:"spec"`
 	// +optional
 	Status ElementalClusterUpgradeStatus `json:"status,omitempty,omitzero"`

@@ -49,6 +49,7 @@ type ElementalHostSpec struct {
 // HostUpgradeRequest tells a host to prepare an attempt.
 type HostUpgradeRequest struct {
 	// attempt is the id of the attempt. A host carries it out once, unless it was given another one since, and is triggered again.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	Attempt string `json:"attempt"`
 
@@ -77,6 +78,7 @@ type HostUpgradeRequest struct {
 // HostBoot identifies a boot of a host.
 type HostBoot struct {
 	// bootID of the boot.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	BootID string `json:"bootID"`
@@ -234,8 +236,10 @@ const (
 // HostUpgradeStatus is the progress of a host with an attempt.
 type HostUpgradeStatus struct {
 	// attempt is the id of the attempt.
+	// +required
 	Attempt string `json:"attempt"`
 	// phase of the attempt on the host.
+	// +required
 	Phase HostUpgradePhase `json:"phase"`
 	// digest that the image was resolved to.
 	// +optional
@@ -270,8 +274,10 @@ type HostUpgradeStatus struct {
 // HostUpgradeProgress is the progress of a host with a long operation of an attempt.
 type HostUpgradeProgress struct {
 	// stage is the operation: Download, Write, or Verify, which compares what is on the disk with what should have been written.
+	// +required
 	Stage string `json:"stage"`
 	// bytes that are done.
+	// +required
 	Bytes int64 `json:"bytes"`
 	// totalBytes of the operation; 0 if unknown.
 	// +optional

@@ -29,6 +29,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.driver == oldSelf.driver",message="the attempt's driver is immutable: it records what started the attempt"
 type ElementalHostUpgradeSpec struct {
 	// clusterName is the Cluster of the machine.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	ClusterName string `json:"clusterName"`
 
@@ -40,14 +41,17 @@ type ElementalHostUpgradeSpec struct {
 	Driver UpgradeDriver `json:"driver,omitempty"`
 
 	// machineName is the Machine of the host.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	MachineName string `json:"machineName"`
 
 	// elementalMachineName is the Machine's ElementalMachine.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	ElementalMachineName string `json:"elementalMachineName"`
 
 	// hostName is the ElementalHost that is upgraded.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	HostName string `json:"hostName"`
 
@@ -61,10 +65,12 @@ type ElementalHostUpgradeSpec struct {
 	RolloutName string `json:"rolloutName,omitempty"`
 
 	// imageURI of the desired OS, for users. An attempt fails if it differs from osVersionManagement.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	ImageURI string `json:"imageURI"`
 
 	// osVersionManagement is the desired OS. It is sent to the host, and compared with what the Machine's owner wants.
+	// +required
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement"`
 
 	// options are the nodeUpgradeOption that was in force when the rollout began.
@@ -225,8 +231,10 @@ type ElementalHostUpgradeStatus struct {
 // UpgradeStepStatus has the times at which a step began and ended.
 type UpgradeStepStatus struct {
 	// name of the step.
+	// +required
 	Name string `json:"name"`
 	// startTime is when the step began.
+	// +required
 	StartTime metav1.Time `json:"startTime"`
 	// completionTime is when the step was observed to be done.
 	// +optional
@@ -250,12 +258,14 @@ const (
 // UnhealthyObject is what is not healthy on a node. It is named by what stays the same: a DaemonSet, and not its Pod.
 type UnhealthyObject struct {
 	// kind is Node, DaemonSet or PersistentVolume.
+	// +required
 	Kind UnhealthyKind `json:"kind"`
 	// namespace of the object; empty for kinds without one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
+	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 }
@@ -281,10 +291,13 @@ const (
 // VirtualMachineStatus is the decision for a virtual machine, and its reason.
 type VirtualMachineStatus struct {
 	// namespace of the VirtualMachineInstance.
+	// +required
 	Namespace string `json:"namespace"`
 	// name of the VirtualMachineInstance.
+	// +required
 	Name string `json:"name"`
 	// decision that was made.
+	// +required
 	Decision VMDecision `json:"decision"`
 	// reason for the decision.
 	// +optional
@@ -316,6 +329,7 @@ type ElementalHostUpgrade struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// +required
 	Spec ElementalHostUpgradeSpec `json:"spec"`
 	// +optional
 	Status ElementalHostUpgradeStatus `json:"status,omitempty,omitzero"`

@@ -11,6 +11,7 @@ import (
 // ElementalMachineTemplateSpec holds the template.
 type ElementalMachineTemplateSpec struct {
 	// template from which ElementalMachines are created.
+	// +required
 	Template ElementalMachineTemplateResource `json:"template"`
 
 	// skipPreflight waives preflight checks for all Machines that the template is rolled out to: what they find is a warning.
@@ -85,6 +86,7 @@ type ElementalMachineTemplateStatus struct {
 // TemplateOwner is an owner of Machines that were made from a template.
 type TemplateOwner struct {
 	// owner is its kind and name, as in "MachineDeployment workers". A Machine without an owner is its own.
+	// +required
 	Owner string `json:"owner"`
 	// driver is what upgrades its hosts when the template is patched: Direct, or RancherDrain in a Cluster that Rancher has provisioned.
 	// +optional
@@ -111,6 +113,7 @@ type ElementalMachineTemplate struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// +required
 	Spec ElementalMachineTemplateSpec `json:"spec"`
 	// +optional
 	Status ElementalMachineTemplateStatus `json:"status,omitempty,omitzero"`

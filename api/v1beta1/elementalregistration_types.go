@@ -108,10 +108,12 @@ const (
 // DeniedKey is the key of a host whose ElementalHost was deleted.
 type DeniedKey struct {
 	// pubKey is what spec.pubKey of the ElementalHost was.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	PubKey string `json:"pubKey"`
 	// host is the name of the ElementalHost.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Host string `json:"host"`

@@ -13,20 +13,24 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.completed) || !oldSelf.completed || has(self.completed) && self.completed",message="a rollout that is completed stays so: patch the ElementalMachineTemplate, which starts another rollout"
 type ElementalRolloutSpec struct {
 	// clusterName is the Cluster of the Machines.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ClusterName string `json:"clusterName"`
 
 	// templateName is the ElementalMachineTemplate whose content is rolled out.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	TemplateName string `json:"templateName"`
 
 	// revision counts the rollouts of the template to the Cluster, from 1. The highest is the last one.
+	// +required
 	// +kubebuilder:validation:Minimum=1
 	Revision int64 `json:"revision"`
 
 	// osVersionManagement is the content: the OS of the template when the rollout began, with the image of its ManagedOSVersion.
+	// +required
 	OSVersionManagement OSVersionManagement `json:"osVersionManagement"`
 
 	// options are the nodeUpgradeOption of the Cluster when the rollout began.
@@ -77,6 +81,7 @@ type ElementalRollout struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// +required
 	Spec ElementalRolloutSpec `json:"spec"`
 }
 

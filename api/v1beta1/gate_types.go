@@ -13,6 +13,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.object) == has(self.expression)",message="set expression with object, and only with it"
 type UpgradeGate struct {
 	// name of the gate, which messages have.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -39,10 +40,12 @@ type UpgradeGate struct {
 // +kubebuilder:validation:XValidation:rule="!self.kind.endsWith('List')",message="kind is that of one object, without List"
 type GateObject struct {
 	// apiVersion of the object, as in "ceph.rook.io/v1".
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	APIVersion string `json:"apiVersion"`
 	// kind of the object, as in "CephCluster". Secrets are not read.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
@@ -66,6 +69,7 @@ type GateObject struct {
 // ServiceAccount, and no token.
 type GateJob struct {
 	// image of the container.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Image string `json:"image"`
@@ -109,6 +113,7 @@ type GateJob struct {
 // GateEnvVar is an environment variable.
 type GateEnvVar struct {
 	// name of the variable.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
@@ -121,10 +126,12 @@ type GateEnvVar struct {
 // GateServiceAccount is a ServiceAccount of the workload cluster.
 type GateServiceAccount struct {
 	// namespace of the ServiceAccount, in which Jobs run.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace"`
 	// name of the ServiceAccount.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
@@ -133,11 +140,14 @@ type GateServiceAccount struct {
 // ClusterUpgradeGate is the state of a gate.
 type ClusterUpgradeGate struct {
 	// name of the gate.
+	// +required
 	Name string `json:"name"`
 	// open says that the gate lets the next node begin.
+	// +required
 	Open bool `json:"open"`
 	// key identifies what was evaluated: the generation of the ElementalClusterUpgrade, its stage, the nodes that were done, and the window. A gate that is
 	// open with another key is evaluated again before the next node.
+	// +required
 	Key string `json:"key"`
 	// message says why the gate is closed.
 	// +optional

@@ -26,10 +26,12 @@ const (
 type HostCheck struct {
 	// name of one of the agent's own checks (boot, toolkit, kubelet, units, jobs, stable), or directory and file of a program of yours,
 	// for example required.d/10-disk. It begins with former/ for checks of the OS that the host fell back to.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=288
 	Name string `json:"name"`
 	// verdict is Passed, Failed, FailedBefore, TimedOut or Waiting.
+	// +required
 	// +kubebuilder:validation:MaxLength=32
 	Verdict HostCheckVerdict `json:"verdict"`
 	// since when the check has had this verdict, by the host's clock.

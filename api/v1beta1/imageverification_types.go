@@ -21,6 +21,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.trustedRootRef) || !self.rules.exists(rule, has(rule.identities))",message="rules with identities need trustedRootRef: a ConfigMap in the same namespace with sigstore's trusted root under the key trusted_root.json"
 type ImageVerification struct {
 	// rules by prefix of the image name. Only the rule with the longest matching prefix applies.
+	// +required
 	// +listType=map
 	// +listMapKey=prefix
 	// +kubebuilder:validation:MinItems=1
@@ -45,6 +46,7 @@ const TrustedRootKey = "trusted_root.json"
 // TrustedRootReference names a ConfigMap in the namespace of the object that refers to it.
 type TrustedRootReference struct {
 	// name of the ConfigMap. Its key trusted_root.json has the trusted root, of 256 KiB at most.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
@@ -57,6 +59,7 @@ type TrustedRootReference struct {
 type ImageVerificationRule struct {
 	// prefix of the image's name, in whole path components: a registry (registry.example.com, registry.example.com:5000), or a
 	// registry and the beginning of the repository (registry.example.com/os). No scheme, tag or digest.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Prefix string `json:"prefix"`
@@ -84,6 +87,7 @@ type ImageVerificationRule struct {
 type ImageIdentity struct {
 	// issuer that has authenticated the subject, compared exactly: the URL of an OpenID Connect issuer, for example
 	// https://token.actions.githubusercontent.com.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Issuer string `json:"issuer"`

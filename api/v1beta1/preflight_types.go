@@ -30,8 +30,10 @@ const (
 // PreflightResult is the result of a check, and what to do about it.
 type PreflightResult struct {
 	// check that was run.
+	// +required
 	Check string `json:"check"`
 	// verdict of the check.
+	// +required
 	Verdict PreflightVerdict `json:"verdict"`
 	// object that the verdict concerns, for example "Node/node-2".
 	// +optional
