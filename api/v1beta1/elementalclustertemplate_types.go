@@ -34,9 +34,12 @@ type ElementalClusterTemplateResource struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 type ElementalClusterTemplate struct {
 	metav1.TypeMeta `json:",inline"`
+
+	// metadata of the object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is the desired state.
 	// +required
 	Spec ElementalClusterTemplateSpec `json:"spec"`
 }

@@ -23,7 +23,7 @@ type ElementalClusterUpgradeSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	ClusterName string `json:"clusterName"`
+	ClusterName string `json:"clusterName,omitempty"`
 
 	// osVersion that all nodes are upgraded to. It is written to the ElementalMachineTemplates of the pools.
 	// +required
@@ -73,7 +73,7 @@ type ElementalClusterUpgradeSpec struct {
 	// onCancel is what happens to the nodes that have not been begun when the upgrade is cancelled. Deleting the ElementalClusterUpgrade is
 	// cancelling it with Hold.
 	// +optional
-	// +kubebuilder:default=Hold
+	// +default="Hold"
 	OnCancel CancelPolicy `json:"onCancel,omitempty"`
 }
 
@@ -84,12 +84,12 @@ type ClusterKubeVirt struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`
-	Version string `json:"version"`
+	Version string `json:"version,omitempty"`
 
 	// workloads is when virtual machines that run come to launchers of that version. AfterNodes: KubeVirt updates none by itself until all nodes are done, so
 	// that each is migrated once, when its node is evacuated. BeforeNodes: KubeVirt updates all of them before the first node. Default AfterNodes.
 	// +optional
-	// +kubebuilder:default=AfterNodes
+	// +default="AfterNodes"
 	Workloads KubeVirtWorkloads `json:"workloads,omitempty"`
 }
 
@@ -135,7 +135,7 @@ type PoolStage struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
-	Pools []string `json:"pools"`
+	Pools []string `json:"pools,omitempty"`
 	// nodes is how many nodes of the pools, together, run the OS when the stage is done, those included that earlier stages or others have upgraded.
 	// They are the first by name, except for one that an image has left not Ready; in a topology Cluster API chooses them. Default: all.
 	// +optional
@@ -154,12 +154,12 @@ type UpgradeWindow struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	Schedule string `json:"schedule"`
+	Schedule string `json:"schedule,omitempty"`
 	// durationSeconds for which it is open.
 	// +required
 	// +kubebuilder:validation:Minimum=60
 	// +kubebuilder:validation:Maximum=604800
-	DurationSeconds int32 `json:"durationSeconds"`
+	DurationSeconds int32 `json:"durationSeconds,omitempty"`
 	// timeZone of the schedule, by its name in the IANA database, as in "Europe/Berlin". Default UTC.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -275,7 +275,7 @@ type ElementalClusterUpgradeStatus struct {
 type ClusterUpgradeStage struct {
 	// name of the stage: Preflight, Prefetch, KubeVirt, the pools of a stage of the order, Workloads, or Cleanup.
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// nodes that the stage is for.
 	// +optional
 	Nodes int32 `json:"nodes,omitempty"`
@@ -311,11 +311,16 @@ type ClusterUpgradeStage struct {
 // +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.message",description="What the upgrade waits for, or how it ended"
 type ElementalClusterUpgrade struct {
 	metav1.TypeMeta `json:",inline"`
+
+	// metadata of the object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is the desired state.
 	// +required
 	Spec ElementalClusterUpgradeSpec `json:"spec"`
+
+	// status is the observed state.
 	// +optional
 	Status ElementalClusterUpgradeStatus `json:"status,omitempty,omitzero"`
 }

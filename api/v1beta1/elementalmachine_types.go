@@ -77,11 +77,16 @@ type ElementalMachineStatus struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 type ElementalMachine struct {
 	metav1.TypeMeta `json:",inline"`
+
+	// metadata of the object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is the desired state.
 	// +optional
 	Spec ElementalMachineSpec `json:"spec,omitempty,omitzero"`
+
+	// status is the observed state.
 	// +optional
 	Status ElementalMachineStatus `json:"status,omitempty,omitzero"`
 }

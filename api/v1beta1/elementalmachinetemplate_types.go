@@ -87,7 +87,7 @@ type ElementalMachineTemplateStatus struct {
 type TemplateOwner struct {
 	// owner is its kind and name, as in "MachineDeployment workers". A Machine without an owner is its own.
 	// +required
-	Owner string `json:"owner"`
+	Owner string `json:"owner,omitempty"`
 	// driver is what upgrades its hosts when the template is patched: Direct, or RancherDrain in a Cluster that Rancher has provisioned.
 	// +optional
 	Driver UpgradeDriver `json:"driver,omitempty"`
@@ -110,11 +110,16 @@ type TemplateOwner struct {
 // +kubebuilder:printcolumn:name="Blocked",type="string",JSONPath=".status.holds[0].message",description="What keeps the OS from all Machines; empty if nothing"
 type ElementalMachineTemplate struct {
 	metav1.TypeMeta `json:",inline"`
+
+	// metadata of the object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is the desired state.
 	// +required
 	Spec ElementalMachineTemplateSpec `json:"spec"`
+
+	// status is the observed state.
 	// +optional
 	Status ElementalMachineTemplateStatus `json:"status,omitempty,omitzero"`
 }

@@ -52,7 +52,7 @@ type ElementalRegistrationSpec struct {
 
 	// approval defines who approves new hosts. Default Manual.
 	// +optional
-	// +kubebuilder:default=Manual
+	// +default="Manual"
 	Approval ApprovalPolicy `json:"approval,omitempty"`
 
 	// maxHosts is the maximum number of hosts of the registration. When it is reached new hosts are refused until there are
@@ -111,12 +111,12 @@ type DeniedKey struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	PubKey string `json:"pubKey"`
+	PubKey string `json:"pubKey,omitempty"`
 	// host is the name of the ElementalHost.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Host string `json:"host"`
+	Host string `json:"host,omitempty"`
 	// reset is whether the host has to reset itself: Pending until it has reported that it has been wiped, then Done.
 	// Empty if no reset was requested.
 	// +optional
@@ -259,6 +259,13 @@ type PostAction struct {
 
 // ElementalRegistrationStatus is the observed state of a registration.
 type ElementalRegistrationStatus struct {
+	// conditions of the registration: Ready, TokenReady, HostTemplatesValid, Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
 	// uri at which hosts register: spec.config.elemental.registration.uri, or that of the manager's endpoint.
 	// +optional
 	URI string `json:"uri,omitempty"`
@@ -273,12 +280,6 @@ type ElementalRegistrationStatus struct {
 	// tokenExpirationTime is when that token expires. A new one replaces it in the Secret after half of its life.
 	// +optional
 	TokenExpirationTime metav1.Time `json:"tokenExpirationTime,omitempty,omitzero"`
-	// conditions of the registration: Ready, TokenReady, HostTemplatesValid, Paused.
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=32
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // ElementalRegistration is an endpoint at which hosts register.
@@ -293,11 +294,16 @@ type ElementalRegistrationStatus struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 type ElementalRegistration struct {
 	metav1.TypeMeta `json:",inline"`
+
+	// metadata of the object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is the desired state.
 	// +optional
 	Spec ElementalRegistrationSpec `json:"spec,omitempty,omitzero"`
+
+	// status is the observed state.
 	// +optional
 	Status ElementalRegistrationStatus `json:"status,omitempty,omitzero"`
 }

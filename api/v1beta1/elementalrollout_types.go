@@ -16,18 +16,18 @@ type ElementalRolloutSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	ClusterName string `json:"clusterName"`
+	ClusterName string `json:"clusterName,omitempty"`
 
 	// templateName is the ElementalMachineTemplate whose content is rolled out.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	TemplateName string `json:"templateName"`
+	TemplateName string `json:"templateName,omitempty"`
 
 	// revision counts the rollouts of the template to the Cluster, from 1. The highest is the last one.
 	// +required
 	// +kubebuilder:validation:Minimum=1
-	Revision int64 `json:"revision"`
+	Revision int64 `json:"revision,omitempty"`
 
 	// osVersionManagement is the content: the OS of the template when the rollout began, with the image of its ManagedOSVersion.
 	// +required
@@ -78,9 +78,12 @@ type ElementalRolloutSpec struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 type ElementalRollout struct {
 	metav1.TypeMeta `json:",inline"`
+
+	// metadata of the object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is the desired state.
 	// +required
 	Spec ElementalRolloutSpec `json:"spec"`
 }

@@ -17,8 +17,8 @@ type UpgradeGate struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
-	// object, or objects, of the workload cluster that the expression is about.
+	Name string `json:"name,omitempty"`
+	// object of the workload cluster, or objects of it, that the expression is about.
 	// +optional
 	Object *GateObject `json:"object,omitempty"`
 	// expression in CEL that must be true. Variable self is the object; with a list of objects it is self.items. It compares values, and makes no
@@ -43,12 +43,12 @@ type GateObject struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
-	APIVersion string `json:"apiVersion"`
+	APIVersion string `json:"apiVersion,omitempty"`
 	// kind of the object, as in "CephCluster". Secrets are not read.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Kind string `json:"kind"`
+	Kind string `json:"kind,omitempty"`
 	// namespace of the object; it is needed with the name of an object that is in one. Default with a list: all namespaces.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -72,7 +72,7 @@ type GateJob struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
-	Image string `json:"image"`
+	Image string `json:"image,omitempty"`
 	// command of the container. Default: that of the image.
 	// +optional
 	// +listType=atomic
@@ -98,13 +98,13 @@ type GateJob struct {
 	RunAsUser *int64 `json:"runAsUser,omitempty"`
 	// timeoutSeconds after which the Job has failed. Default 600.
 	// +optional
-	// +kubebuilder:default=600
+	// +default=600
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
 	// retryIntervalSeconds is how long after a failure the Job is run again. Default 60.
 	// +optional
-	// +kubebuilder:default=60
+	// +default=60
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=86400
 	RetryIntervalSeconds int32 `json:"retryIntervalSeconds,omitempty"`
@@ -116,7 +116,7 @@ type GateEnvVar struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// value of the variable.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
@@ -129,26 +129,26 @@ type GateServiceAccount struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Namespace string `json:"namespace"`
+	Namespace string `json:"namespace,omitempty"`
 	// name of the ServiceAccount.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // ClusterUpgradeGate is the state of a gate.
 type ClusterUpgradeGate struct {
 	// name of the gate.
 	// +required
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// open says that the gate lets the next node begin.
 	// +required
 	Open bool `json:"open"`
 	// key identifies what was evaluated: the generation of the ElementalClusterUpgrade, its stage, the nodes that were done, and the window. A gate that is
 	// open with another key is evaluated again before the next node.
 	// +required
-	Key string `json:"key"`
+	Key string `json:"key,omitempty"`
 	// message says why the gate is closed.
 	// +optional
 	Message string `json:"message,omitempty"`

@@ -151,7 +151,8 @@ func NewHold(reason HoldReason, object, message string) *UpgradeHold {
 // UpgradeHold is one reason why an upgrade does not continue.
 type UpgradeHold struct {
 	// reason of the hold, for example "NoSlot".
-	Reason HoldReason `json:"reason"`
+	// +required
+	Reason HoldReason `json:"reason,omitempty"`
 	// object that causes the hold, as "Kind/name". Empty where the reason says it all. A longer text is cut.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
@@ -164,7 +165,9 @@ type UpgradeHold struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 	// since is when the controller first found the hold, with this reason, object and check, without interruption.
+	// +required
 	Since metav1.Time `json:"since"`
 	// who can end the hold: User, Host, Cluster or Time.
-	Who HoldActor `json:"who"`
+	// +required
+	Who HoldActor `json:"who,omitempty"`
 }

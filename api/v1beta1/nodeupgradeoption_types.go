@@ -71,7 +71,7 @@ type NodeUpgradeOption struct {
 	// maxConcurrent is the maximum number of nodes of the cluster that are disrupted at a time. Control
 	// plane nodes are always upgraded one at a time. Default 1.
 	// +optional
-	// +kubebuilder:default=1
+	// +default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
@@ -85,24 +85,24 @@ type NodeUpgradeOption struct {
 	// prefetch defines what a host does with the image before its node is cordoned: Download, the default, fetches and verifies
 	// it, and None only resolves it to a digest.
 	// +optional
-	// +kubebuilder:default=Download
+	// +default="Download"
 	Prefetch PrefetchPolicy `json:"prefetch,omitempty"`
 
 	// replacement is the policy for changes that cannot be made in place. Default Deny: a rollout never
 	// resets a host.
 	// +optional
-	// +kubebuilder:default=Deny
+	// +default="Deny"
 	Replacement ReplacementPolicy `json:"replacement,omitempty"`
 
 	// vmPolicy is the policy for virtual machines that cannot be live-migrated. Default Block.
 	// +optional
-	// +kubebuilder:default=Block
+	// +default="Block"
 	VMPolicy VMPolicy `json:"vmPolicy,omitempty"`
 
 	// onRollback is the policy for a node whose host fell back to its former OS, if that passed its
 	// assessment. Default Uncordon.
 	// +optional
-	// +kubebuilder:default=Uncordon
+	// +default="Uncordon"
 	OnRollback RollbackPolicy `json:"onRollback,omitempty"`
 
 	// timeouts of the steps. When one expires, the upgrade keeps waiting and reports it; only the timeout of the
@@ -116,7 +116,7 @@ type NodeUpgradeOption struct {
 type NodeUpgradeStrategy struct {
 	// mode Auto (default) upgrades one node after another; Manual pauses the nodes in pauseNodes.
 	// +optional
-	// +kubebuilder:default=Auto
+	// +default="Auto"
 	Mode NodeUpgradeMode `json:"mode,omitempty"`
 	// pauseNodes are the names of the nodes that pause in mode Manual. Empty: all of them.
 	// +optional
@@ -135,28 +135,28 @@ func (s NodeUpgradeStrategy) IsManual() bool {
 type UpgradeTimeouts struct {
 	// evacuationSeconds is for the evacuation of virtual machines. Default 3600.
 	// +optional
-	// +kubebuilder:default=3600
+	// +default=3600
 	// +kubebuilder:validation:Minimum=1
 	EvacuationSeconds *int32 `json:"evacuationSeconds,omitempty"`
 	// drainSeconds is for the drain of the node, and again for the detachment of its volumes. Default 1800.
 	// +optional
-	// +kubebuilder:default=1800
+	// +default=1800
 	// +kubebuilder:validation:Minimum=1
 	DrainSeconds *int32 `json:"drainSeconds,omitempty"`
 	// rebootSeconds is for the time from the trigger to a new boot of the host. Default 1800. When it expires, the attempt is
 	// HostLost and MachineHealthChecks apply to the Machine again.
 	// +optional
-	// +kubebuilder:default=1800
+	// +default=1800
 	// +kubebuilder:validation:Minimum=1
 	RebootSeconds *int32 `json:"rebootSeconds,omitempty"`
 	// assessmentSeconds is for the assessment of the booted host and node. Default 900.
 	// +optional
-	// +kubebuilder:default=900
+	// +default=900
 	// +kubebuilder:validation:Minimum=1
 	AssessmentSeconds *int32 `json:"assessmentSeconds,omitempty"`
 	// settleSeconds is for the node's storage. Default 3600.
 	// +optional
-	// +kubebuilder:default=3600
+	// +default=3600
 	// +kubebuilder:validation:Minimum=1
 	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
 }

@@ -52,10 +52,8 @@ describe_tool() {
       TOOL_MODULE=dev TOOL_PACKAGE=sigs.k8s.io/controller-tools/cmd/controller-gen
       add_ldflag sigs.k8s.io/controller-tools/pkg/version.version "$(pinned_version dev sigs.k8s.io/controller-tools)" ;;
     golangci-lint)
-      TOOL_MODULE=dev TOOL_PACKAGE=github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-      add_ldflag main.version "$(pinned_version dev github.com/golangci/golangci-lint/v2)"
-      add_ldflag main.commit module
-      add_ldflag main.date 1970-01-01T00:00:00Z ;;
+      # golangci-lint with the linter of the conventions of Kubernetes' APIs in it.
+      TOOL_MODULE=dev TOOL_PACKAGE=sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter ;;
     *)
       echo "hack/tools: no tool is called \"$1\"; known are: demo lab dev kubevirt kubevirt-operator certmanager nodes pods vip all $LAB_TOOLS $DEV_TOOLS $KUBEVIRT_TOOLS $KUBEVIRT_OPERATOR_TOOLS $CERTMANAGER_TOOLS $NODES_TOOLS $PODS_TOOLS $VIP_TOOLS" >&2
       return 1 ;;
