@@ -32,7 +32,8 @@ func (r *Reconciler) resolveOS(ctx context.Context, s *scope) (retry ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, false, err
 	}
-	resolved, problem := infrav1.OSVersionManagement{}, (*managedos.Problem)(nil)
+	var resolved infrav1.OSVersionManagement
+	var problem *managedos.Problem
 	if template != nil && osversion.Managed(template.Spec.Template.Spec.OSVersionManagement) == name {
 		resolved, problem = resolvedBy(template, name)
 	} else {
