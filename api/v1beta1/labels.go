@@ -20,8 +20,8 @@ const (
 	ResetLabel = "elementalhost.infrastructure.cluster.x-k8s.io/reset"
 
 	// InPlaceUpgradeLabel is the trigger of an OS upgrade on a bootstrapped host, and afterwards the outcome of one that a
-	// user has triggered; see the InPlaceUpgrade values. That of an attempt is in its ElementalHostUpgrade: with the host's
-	// report of it the label is removed.
+	// user has triggered; see the InPlaceUpgrade values. That of an attempt is in its ElementalHostUpgrade: with
+	// the end of the attempt the label is removed.
 	InPlaceUpgradeLabel = "elementalhost.infrastructure.cluster.x-k8s.io/in-place-upgrade"
 	// InPlaceUpdateLabel is the predecessor's last name of InPlaceUpgradeLabel. It is accepted
 	// with the value "pending" and replaced by InPlaceUpgradeLabel.

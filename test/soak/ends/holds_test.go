@@ -37,9 +37,9 @@ var (
 	// protected is the Machine before its node is cordoned.
 	protected = with(admitted, func(m *scenario.Marks) { m.SkipRemediation, m.SkipRemediationBy = true, true })
 	cordoned  = with(protected, func(m *scenario.Marks) { m.Unschedulable, m.CordonedBy = true, ours })
+	// triggered is for one boot, and stays until the attempt is withdrawn.
 	triggered = with(cordoned, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradePending })
-	returned  = cordoned // the trigger is taken back with the host's report
-	serving   = admitted
+	serving   = with(admitted, func(m *scenario.Marks) { m.Label = infrav1.InPlaceUpgradePending })
 )
 
 func with(marks scenario.Marks, change func(*scenario.Marks)) scenario.Marks {
@@ -75,10 +75,10 @@ var holds = map[string]hold{
 	"DetachVolumes": {impose: attachVolume, message: "waiting for volumes to be detached from Node", marks: cordoned},
 	"Trigger":       {impose: refuseTrigger, message: "the trigger is refused", marks: cordoned},
 	"Reboot":        {impose: hangShutdown, message: "is rebooting", marks: triggered, begun: true},
-	"Assess":        {impose: unreadyDaemon, message: "waiting for DaemonSet Pod default/watchman-", marks: returned, begun: true},
+	"Assess":        {impose: unreadyDaemon, message: "waiting for DaemonSet Pod default/watchman-", marks: triggered, begun: true},
 	"Uncordon": {
 		impose:  refuseNode("no-uncordon", "the uncordon is refused", isCordonedByUs("object")+" || !("+isCordonedByUs("oldObject")+")"),
-		message: "the uncordon is refused", marks: returned, begun: true,
+		message: "the uncordon is refused", marks: triggered, begun: true,
 	},
 	"RestoreVMs": {impose: refuseStart, message: "cannot be started again", marks: serving, begun: true},
 	"Settle":     {impose: failAttachment, message: "waiting for volumes to be attached to Node", marks: serving, begun: true},
