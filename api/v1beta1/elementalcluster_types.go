@@ -52,7 +52,7 @@ type QuarantinedImage struct {
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-z]+$`
 	// +kubebuilder:validation:MinLength=8
 	// +kubebuilder:validation:MaxLength=160
-	Digest string `json:"digest,omitempty"`
+	Digest string `json:"digest"`
 	// host is the name of the ElementalHost that rolled back from the image, or was lost with it. If several were, it is the first.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -100,10 +100,10 @@ type ElementalClusterStatus struct {
 type UpgradeSlot struct {
 	// attempt is the id of the attempt that occupies the slot.
 	// +required
-	Attempt string `json:"attempt,omitempty"`
+	Attempt string `json:"attempt"`
 	// upgrade is the name of the ElementalHostUpgrade.
 	// +required
-	Upgrade string `json:"upgrade,omitempty"`
+	Upgrade string `json:"upgrade"`
 	// controlPlane is true if the slot is occupied for a control plane node. Control plane nodes are
 	// upgraded one at a time regardless of maxConcurrent.
 	// +optional

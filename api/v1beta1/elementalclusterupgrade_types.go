@@ -23,7 +23,7 @@ type ElementalClusterUpgradeSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	ClusterName string `json:"clusterName,omitempty"`
+	ClusterName string `json:"clusterName"`
 
 	// osVersion that all nodes are upgraded to. It is written to the ElementalMachineTemplates of the pools.
 	// +required
@@ -84,7 +84,7 @@ type ClusterKubeVirt struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`
-	Version string `json:"version,omitempty"`
+	Version string `json:"version"`
 
 	// workloads is when virtual machines that run come to launchers of that version. AfterNodes: KubeVirt updates none by itself until all nodes are done, so
 	// that each is migrated once, when its node is evacuated. BeforeNodes: KubeVirt updates all of them before the first node. Default AfterNodes.
@@ -135,7 +135,7 @@ type PoolStage struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
-	Pools []string `json:"pools,omitempty"`
+	Pools []string `json:"pools"`
 	// nodes is how many nodes of the pools, together, run the OS when the stage is done, those included that earlier stages or others have upgraded.
 	// They are the first by name, except for one that an image has left not Ready; in a topology Cluster API chooses them. Default: all.
 	// +optional
@@ -154,12 +154,12 @@ type UpgradeWindow struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	Schedule string `json:"schedule,omitempty"`
+	Schedule string `json:"schedule"`
 	// durationSeconds for which it is open.
 	// +required
 	// +kubebuilder:validation:Minimum=60
 	// +kubebuilder:validation:Maximum=604800
-	DurationSeconds int32 `json:"durationSeconds,omitempty"`
+	DurationSeconds int32 `json:"durationSeconds"`
 	// timeZone of the schedule, by its name in the IANA database, as in "Europe/Berlin". Default UTC.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -275,7 +275,7 @@ type ElementalClusterUpgradeStatus struct {
 type ClusterUpgradeStage struct {
 	// name of the stage: Preflight, Prefetch, KubeVirt, the pools of a stage of the order, Workloads, or Cleanup.
 	// +required
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 	// nodes that the stage is for.
 	// +optional
 	Nodes int32 `json:"nodes,omitempty"`

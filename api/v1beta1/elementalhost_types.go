@@ -51,7 +51,7 @@ type HostUpgradeRequest struct {
 	// attempt is the id of the attempt. A host carries it out once, unless it was given another one since, and is triggered again.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	Attempt string `json:"attempt,omitempty"`
+	Attempt string `json:"attempt"`
 
 	// triggeredFor is the boot for which the host was triggered: its node was drained in it. The host carries out the attempt in no other boot.
 	// It is written with the trigger, and removed with it.
@@ -81,7 +81,7 @@ type HostBoot struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	BootID string `json:"bootID,omitempty"`
+	BootID string `json:"bootID"`
 
 	// digest of the image that was booted. Empty if the OS has none, as one that was installed from media.
 	// +optional
@@ -237,10 +237,10 @@ const (
 type HostUpgradeStatus struct {
 	// attempt is the id of the attempt.
 	// +required
-	Attempt string `json:"attempt,omitempty"`
+	Attempt string `json:"attempt"`
 	// phase of the attempt on the host.
 	// +required
-	Phase HostUpgradePhase `json:"phase,omitempty"`
+	Phase HostUpgradePhase `json:"phase"`
 	// digest that the image was resolved to.
 	// +optional
 	Digest string `json:"digest,omitempty"`
@@ -275,7 +275,7 @@ type HostUpgradeStatus struct {
 type HostUpgradeProgress struct {
 	// stage is the operation: Download, Write, or Verify, which compares what is on the disk with what should have been written.
 	// +required
-	Stage string `json:"stage,omitempty"`
+	Stage string `json:"stage"`
 	// bytes that are done.
 	// +required
 	Bytes int64 `json:"bytes"`

@@ -31,7 +31,7 @@ type ElementalHostUpgradeSpec struct {
 	// clusterName is the Cluster of the machine.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	ClusterName string `json:"clusterName,omitempty"`
+	ClusterName string `json:"clusterName"`
 
 	// driver is what created the attempt: ClusterAPI, by its hook UpdateMachine; Direct, the controller of
 	// ElementalMachineTemplates; or RancherDrain, that controller for a Node of a Cluster that Rancher has provisioned. Default ClusterAPI.
@@ -43,17 +43,17 @@ type ElementalHostUpgradeSpec struct {
 	// machineName is the Machine of the host.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	MachineName string `json:"machineName,omitempty"`
+	MachineName string `json:"machineName"`
 
 	// elementalMachineName is the Machine's ElementalMachine.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	ElementalMachineName string `json:"elementalMachineName,omitempty"`
+	ElementalMachineName string `json:"elementalMachineName"`
 
 	// hostName is the ElementalHost that is upgraded.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	HostName string `json:"hostName,omitempty"`
+	HostName string `json:"hostName"`
 
 	// templateName is the ElementalMachineTemplate that specifies the desired OS.
 	// +optional
@@ -67,7 +67,7 @@ type ElementalHostUpgradeSpec struct {
 	// imageURI of the desired OS, for users. An attempt fails if it differs from osVersionManagement.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	ImageURI string `json:"imageURI,omitempty"`
+	ImageURI string `json:"imageURI"`
 
 	// osVersionManagement is the desired OS. It is sent to the host, and compared with what the Machine's owner wants.
 	// +required
@@ -221,7 +221,7 @@ type ElementalHostUpgradeStatus struct {
 
 	// startTime is when the attempt was first acted on.
 	// +optional
-	StartTime *metav1.Time `json:"startTime"`
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 
 	// completionTime is when it ended.
 	// +optional
@@ -232,7 +232,7 @@ type ElementalHostUpgradeStatus struct {
 type UpgradeStepStatus struct {
 	// name of the step.
 	// +required
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 	// startTime is when the step began.
 	// +required
 	StartTime metav1.Time `json:"startTime"`
@@ -259,7 +259,7 @@ const (
 type UnhealthyObject struct {
 	// kind is Node, DaemonSet or PersistentVolume.
 	// +required
-	Kind UnhealthyKind `json:"kind,omitempty"`
+	Kind UnhealthyKind `json:"kind"`
 	// namespace of the object; empty for kinds without one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -267,7 +267,7 @@ type UnhealthyObject struct {
 	// name of the object.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 }
 
 // VMDecision is how a virtual machine is handled when its node is evacuated.
@@ -292,13 +292,13 @@ const (
 type VirtualMachineStatus struct {
 	// namespace of the VirtualMachineInstance.
 	// +required
-	Namespace string `json:"namespace,omitempty"`
+	Namespace string `json:"namespace"`
 	// name of the VirtualMachineInstance.
 	// +required
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 	// decision that was made.
 	// +required
-	Decision VMDecision `json:"decision,omitempty"`
+	Decision VMDecision `json:"decision"`
 	// reason for the decision.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

@@ -87,7 +87,7 @@ type ElementalMachineTemplateStatus struct {
 type TemplateOwner struct {
 	// owner is its kind and name, as in "MachineDeployment workers". A Machine without an owner is its own.
 	// +required
-	Owner string `json:"owner,omitempty"`
+	Owner string `json:"owner"`
 	// driver is what upgrades its hosts when the template is patched: Direct, or RancherDrain in a Cluster that Rancher has provisioned.
 	// +optional
 	Driver UpgradeDriver `json:"driver,omitempty"`

@@ -111,12 +111,12 @@ type DeniedKey struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	PubKey string `json:"pubKey,omitempty"`
+	PubKey string `json:"pubKey"`
 	// host is the name of the ElementalHost.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Host string `json:"host,omitempty"`
+	Host string `json:"host"`
 	// reset is whether the host has to reset itself: Pending until it has reported that it has been wiped, then Done.
 	// Empty if no reset was requested.
 	// +optional

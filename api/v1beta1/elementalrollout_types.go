@@ -16,18 +16,18 @@ type ElementalRolloutSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	ClusterName string `json:"clusterName,omitempty"`
+	ClusterName string `json:"clusterName"`
 
 	// templateName is the ElementalMachineTemplate whose content is rolled out.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	TemplateName string `json:"templateName,omitempty"`
+	TemplateName string `json:"templateName"`
 
 	// revision counts the rollouts of the template to the Cluster, from 1. The highest is the last one.
 	// +required
 	// +kubebuilder:validation:Minimum=1
-	Revision int64 `json:"revision,omitempty"`
+	Revision int64 `json:"revision"`
 
 	// osVersionManagement is the content: the OS of the template when the rollout began, with the image of its ManagedOSVersion.
 	// +required

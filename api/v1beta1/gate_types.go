@@ -17,7 +17,7 @@ type UpgradeGate struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 	// object of the workload cluster, or objects of it, that the expression is about.
 	// +optional
 	Object *GateObject `json:"object,omitempty"`
@@ -43,12 +43,12 @@ type GateObject struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
-	APIVersion string `json:"apiVersion,omitempty"`
+	APIVersion string `json:"apiVersion"`
 	// kind of the object, as in "CephCluster". Secrets are not read.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Kind string `json:"kind,omitempty"`
+	Kind string `json:"kind"`
 	// namespace of the object; it is needed with the name of an object that is in one. Default with a list: all namespaces.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -72,7 +72,7 @@ type GateJob struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
-	Image string `json:"image,omitempty"`
+	Image string `json:"image"`
 	// command of the container. Default: that of the image.
 	// +optional
 	// +listType=atomic
@@ -116,7 +116,7 @@ type GateEnvVar struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 	// value of the variable.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
@@ -129,26 +129,26 @@ type GateServiceAccount struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Namespace string `json:"namespace,omitempty"`
+	Namespace string `json:"namespace"`
 	// name of the ServiceAccount.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 }
 
 // ClusterUpgradeGate is the state of a gate.
 type ClusterUpgradeGate struct {
 	// name of the gate.
 	// +required
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 	// open says that the gate lets the next node begin.
 	// +required
 	Open bool `json:"open"`
 	// key identifies what was evaluated: the generation of the ElementalClusterUpgrade, its stage, the nodes that were done, and the window. A gate that is
 	// open with another key is evaluated again before the next node.
 	// +required
-	Key string `json:"key,omitempty"`
+	Key string `json:"key"`
 	// message says why the gate is closed.
 	// +optional
 	Message string `json:"message,omitempty"`

@@ -152,7 +152,7 @@ func NewHold(reason HoldReason, object, message string) *UpgradeHold {
 type UpgradeHold struct {
 	// reason of the hold, for example "NoSlot".
 	// +required
-	Reason HoldReason `json:"reason,omitempty"`
+	Reason HoldReason `json:"reason"`
 	// object that causes the hold, as "Kind/name". Empty where the reason says it all. A longer text is cut.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
@@ -169,5 +169,5 @@ type UpgradeHold struct {
 	Since metav1.Time `json:"since"`
 	// who can end the hold: User, Host, Cluster or Time.
 	// +required
-	Who HoldActor `json:"who,omitempty"`
+	Who HoldActor `json:"who"`
 }

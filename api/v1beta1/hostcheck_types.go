@@ -29,11 +29,11 @@ type HostCheck struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=288
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 	// verdict is Passed, Failed, FailedBefore, TimedOut or Waiting.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
-	Verdict HostCheckVerdict `json:"verdict,omitempty"`
+	Verdict HostCheckVerdict `json:"verdict"`
 	// since when the check has had this verdict, by the host's clock.
 	// +optional
 	Since metav1.Time `json:"since,omitempty,omitzero"`

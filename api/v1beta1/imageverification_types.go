@@ -26,7 +26,7 @@ type ImageVerification struct {
 	// +listMapKey=prefix
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	Rules []ImageVerificationRule `json:"rules,omitempty"`
+	Rules []ImageVerificationRule `json:"rules"`
 
 	// unmatched is the policy for images that match no rule: Refuse (default), or Accept them without a signature.
 	// +optional
@@ -50,7 +50,7 @@ type TrustedRootReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 }
 
 // ImageVerificationRule defines who must have signed the images of a registry, or of a part of it. One valid signature by any of
@@ -62,7 +62,7 @@ type ImageVerificationRule struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
-	Prefix string `json:"prefix,omitempty"`
+	Prefix string `json:"prefix"`
 
 	// publicKeys are PEM-encoded, as in cosign.pub: ECDSA, RSA or Ed25519, used with SHA-256. To replace a key, list the old
 	// and the new one.
@@ -90,7 +90,7 @@ type ImageIdentity struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
-	Issuer string `json:"issuer,omitempty"`
+	Issuer string `json:"issuer"`
 
 	// subject of the certificate, compared exactly: an email address, or a URI such as that of a workflow.
 	// +optional

@@ -31,10 +31,10 @@ const (
 type PreflightResult struct {
 	// check that was run.
 	// +required
-	Check string `json:"check,omitempty"`
+	Check string `json:"check"`
 	// verdict of the check.
 	// +required
-	Verdict PreflightVerdict `json:"verdict,omitempty"`
+	Verdict PreflightVerdict `json:"verdict"`
 	// object that the verdict concerns, for example "Node/node-2".
 	// +optional
 	Object string `json:"object,omitempty"`

@@ -15,7 +15,7 @@ type LocalReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 	// uid that the object had when the reference was written; "clusterctl move" gives it another. Empty: the object is known by its name alone.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
@@ -31,5 +31,5 @@ type SecretReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 }
