@@ -46,7 +46,6 @@ type OSVersion struct {
 	// imageUri is imageURI, by the name that the Elemental operator has for it. Use imageURI in new templates.
 	// +optional
 	// +nullable
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	ImageURIOfOperator string `json:"imageUri,omitempty"`
 	// managedOSVersionName is a ManagedOSVersion of the Elemental operator, in the same namespace, whose image is used instead
