@@ -24,6 +24,8 @@ var manual = infrav1.NodeUpgradeOption{Strategy: infrav1.NodeUpgradeStrategy{Mod
 
 const (
 	tooLateToCancel = "spec.cancel comes too late: what the host has started cannot be undone"
+	// settledLater is the answer at step Settle, where nothing is left to be undone.
+	settledLater    = "spec.cancel ends this once it has taken 1h0m0s"
 	tooLateToDelete = "being deleted: what the host has started is finished first"
 )
 
@@ -112,10 +114,14 @@ func (u *upgrade) reach(ctx context.Context, step string, former types.UID) *inf
 // cancelInVain cancels an attempt whose host has begun, and reverts that.
 func (u *upgrade) cancelInVain(ctx context.Context, step string) {
 	GinkgoHelper()
+	answer := tooLateToCancel
+	if step == "Settle" {
+		answer = settledLater
+	}
 	u.set(ctx, "cancel", true)
-	row{phase: infrav1.UpgradeProgressing, marks: holds[step].marks, answer: tooLateToCancel}.expect(ctx, u)
+	row{phase: infrav1.UpgradeProgressing, marks: holds[step].marks, answer: answer}.expect(ctx, u)
 	u.set(ctx, "cancel", false)
-	Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Message", Not(ContainSubstring(tooLateToCancel))))
+	Eventually(u.attempt).WithContext(ctx).Should(HaveField("Status.Message", Not(ContainSubstring(answer))))
 }
 
 // cancelAndDelete cancels an attempt, has it recreated by deleting it, and deletes the new one in the middle.
