@@ -65,9 +65,11 @@ func (s *story) sumUpWrites(events []auditv1.Event) error {
 	return nil
 }
 
-// ofUpgrades is what an upgrade writes to a Machine: while its node is disrupted, MachineHealthChecks leave it alone.
+// ofUpgrades is what an upgrade writes to a Machine: while its node is disrupted, MachineHealthChecks leave it alone. Where KubeadmControlPlane takes
+// longer than a few seconds to see that a node is healthy again, it is made to look.
 var ofUpgrades = []string{
 	"annotation " + clusterv1.MachineSkipRemediationAnnotation, "annotation " + infrav1.SkipRemediationByAnnotation,
+	"annotation " + infrav1.HealthLookAnnotation,
 }
 
 func (s *story) sumUpNodes(ctx context.Context, events []auditv1.Event) error {
