@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -32,7 +33,7 @@ var _ = Describe("A host that is asked for an attempt", func() {
 		Consistently(server.Stored(ctx, host)).Should(observed(before))
 
 		By("what they say does change")
-		apiserver.Change(ctx, server.Client, host, func() { host.Spec.OSVersionManagement = image("oci://os:v2") })
+		apiserver.Change(ctx, server.Client, host, func() { host.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2") })
 		Eventually(server.Stored(ctx, host)).Should(And(observed(host.Generation),
 			apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason)))
 

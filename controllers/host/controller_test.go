@@ -19,16 +19,12 @@ import (
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
 
-func image(uri string) infrav1.OSVersionManagement {
-	return osversion.OfImage(uri)
-}
-
 // makeHost makes a host that runs oci://os:v1, unless it is changed.
 func makeHost(ctx SpecContext, changes ...func(*infrav1.ElementalHost)) *infrav1.ElementalHost {
 	GinkgoHelper()
 	host := &infrav1.ElementalHost{
 		ObjectMeta: metav1.ObjectMeta{Namespace: server.NewNamespace(ctx), Name: "h1", Labels: map[string]string{clusterv1.WatchLabel: watchFilter}},
-		Spec:       infrav1.ElementalHostSpec{Approved: true, PubKey: "key", OSVersionManagement: image("oci://os:v1")},
+		Spec:       infrav1.ElementalHostSpec{Approved: true, PubKey: "key", OSVersionManagement: osversion.OfImage("oci://os:v1")},
 		Status: infrav1.ElementalHostStatus{
 			Phase: infrav1.HostPhaseRunning, Installed: true, OS: infrav1.HostOS{ImageURI: "oci://os:v1"},
 			Agent: infrav1.HostAgent{Version: "v0.8.0"},
@@ -44,21 +40,21 @@ func makeHost(ctx SpecContext, changes ...func(*infrav1.ElementalHost)) *infrav1
 }
 
 var (
-	manual = "manual-" + osversion.Hash(image("oci://os:v2")) + "-1"
-	idle   = "idle-" + osversion.Hash(image("oci://os:v2"))
+	manual = "manual-" + osversion.Hash(osversion.OfImage("oci://os:v2")) + "-1"
+	idle   = "idle-" + osversion.Hash(osversion.OfImage("oci://os:v2"))
 )
 
 const toTryAgain = `. To try it again, set label elementalhost.infrastructure.cluster.x-k8s.io/in-place-upgrade to "pending"; or ask for another image`
 
 // managed asks for the attempt a1, and triggers it.
 func managed(host *infrav1.ElementalHost) {
-	host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1", OSVersionManagement: image("oci://os:v2")}
+	host.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: "a1", OSVersionManagement: osversion.OfImage("oci://os:v2")}
 	host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
 }
 
 // byHand asks for another OS, and triggers it without an attempt.
 func byHand(host *infrav1.ElementalHost) {
-	host.Spec.OSVersionManagement = image("oci://os:v2")
+	host.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2")
 	host.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending
 }
 
@@ -69,7 +65,7 @@ func makeAttempt(ctx SpecContext, host *infrav1.ElementalHost, end infrav1.Upgra
 		ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: "a1"},
 		Spec: infrav1.ElementalHostUpgradeSpec{
 			ClusterName: "c1", MachineName: "m1", ElementalMachineName: "em1", HostName: host.Name,
-			TemplateName: "t1", ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
+			TemplateName: "t1", ImageURI: "oci://os:v2", OSVersionManagement: osversion.OfImage("oci://os:v2"),
 		},
 	}
 	Expect(server.Client.Create(ctx, attempt)).To(Succeed())
@@ -131,7 +127,7 @@ var _ = DescribeTable("The predecessor's trigger",
 
 var _ = DescribeTable("The message about a host's OS says what is waited for, or what to do",
 	func(ctx SpecContext, change func(*infrav1.ElementalHost), message string) {
-		host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = image("oci://os:v2") }, change)
+		host := makeHost(ctx, func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2") }, change)
 		Eventually(func() (string, error) {
 			_, err := server.Stored(ctx, host)()
 			return conditions.GetMessage(host, infrav1.OSVersionReadyCondition), err
@@ -189,14 +185,14 @@ var _ = DescribeTable("A condition of a host",
 		infrav1.OSVersionReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason),
 	Entry("an OS not reported", func(h *infrav1.ElementalHost) { h.Status.OS = infrav1.HostOS{} },
 		infrav1.OSVersionReadyCondition, metav1.ConditionUnknown, infrav1.WaitingForOSReconcileReason),
-	Entry("another OS, idle", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = image("oci://os:v2") },
+	Entry("another OS, idle", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2") },
 		infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.WaitingForOSReconcileReason),
 	Entry("another OS, idle, rolled back", func(h *infrav1.ElementalHost) {
-		h.Spec.OSVersionManagement = image("oci://os:v2")
-		reported("idle-"+osversion.Hash(image("oci://os:v2")), infrav1.HostUpgradeRolledBack)(h)
+		h.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2")
+		reported("idle-"+osversion.Hash(osversion.OfImage("oci://os:v2")), infrav1.HostUpgradeRolledBack)(h)
 	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.RolledBackReason),
 	Entry("another OS, bootstrapped, not triggered", func(h *infrav1.ElementalHost) {
-		h.Spec.OSVersionManagement, h.Status.Bootstrapped = image("oci://os:v2"), true
+		h.Spec.OSVersionManagement, h.Status.Bootstrapped = osversion.OfImage("oci://os:v2"), true
 	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.InPlaceUpdateNotPendingReason),
 	Entry("an attempt that prepares", func(h *infrav1.ElementalHost) {
 		h.Status.Bootstrapped = true
@@ -209,12 +205,12 @@ var _ = DescribeTable("A condition of a host",
 	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.WaitingForOSReconcileReason),
 	Entry("an attempt that rolled back", func(h *infrav1.ElementalHost) {
 		managed(h)
-		h.Spec.OSVersionManagement = image("oci://os:v2")
+		h.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2")
 		reported("a1", infrav1.HostUpgradeRolledBack)(h)
 	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.RolledBackReason),
 	Entry("an attempt that failed", func(h *infrav1.ElementalHost) {
 		managed(h)
-		h.Spec.OSVersionManagement = image("oci://os:v2")
+		h.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2")
 		reported("a1", infrav1.HostUpgradeFailed)(h)
 	}, infrav1.OSVersionReadyCondition, metav1.ConditionFalse, infrav1.OSVersionReconciliationFailedReason),
 	Entry("a run by hand", func(h *infrav1.ElementalHost) {
@@ -231,7 +227,7 @@ var _ = DescribeTable("A condition of a host",
 var _ = DescribeTable("A node whose last attempt was withdrawn says how that ended",
 	func(ctx SpecContext, end infrav1.UpgradePhase, reason, message string) {
 		host := makeHost(ctx, func(h *infrav1.ElementalHost) {
-			h.Spec.OSVersionManagement, h.Status.Bootstrapped = image("oci://os:v2"), true
+			h.Spec.OSVersionManagement, h.Status.Bootstrapped = osversion.OfImage("oci://os:v2"), true
 		})
 		Eventually(server.Stored(ctx, host)).Should(WithTransform(func(h *infrav1.ElementalHost) bool {
 			return conditions.Has(h, infrav1.OSVersionReadyCondition)

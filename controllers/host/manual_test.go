@@ -59,7 +59,9 @@ func attemptOf(of *infrav1.ElementalHost) string {
 
 var _ = Describe("An upgrade by hand", func() {
 	bootstrapped := func(h *infrav1.ElementalHost) { h.Status.Bootstrapped = true }
-	idOf := func(run string) string { return "manual-" + osversion.Hash(image("oci://os:v2")) + "-" + run }
+	idOf := func(run string) string {
+		return "manual-" + osversion.Hash(osversion.OfImage("oci://os:v2")) + "-" + run
+	}
 
 	// Serial, because it counts what all specs do.
 	It("that rolled back is carried out again when it is triggered again", Serial, func(ctx SpecContext) {

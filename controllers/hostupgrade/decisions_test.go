@@ -30,7 +30,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func typical(changes ...func(*observation)) *observation {
 	upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "12345678-90"}}
 	upgrade.Spec = infrav1.ElementalHostUpgradeSpec{HostName: "h", MachineName: "m", ElementalMachineName: "em", ClusterName: "c",
-		ImageURI: "oci://new", OSVersionManagement: imageOnly("oci://new")}
+		ImageURI: "oci://new", OSVersionManagement: osversion.OfImage("oci://new")}
 	o := &observation{
 		now: noon, upgrade: upgrade, attempt: attemptOf(upgrade), options: infrav1.NodeUpgradeOption{}.WithDefaults(),
 		cluster:          &clusterv1.Cluster{},
@@ -48,10 +48,6 @@ func typical(changes ...func(*observation)) *observation {
 		change(o)
 	}
 	return o
-}
-
-func imageOnly(uri string) infrav1.OSVersionManagement {
-	return osversion.OfImage(uri)
 }
 
 var _ = DescribeTable("An image has to be signed as", func(change func(*observation), prefix string) {
@@ -123,7 +119,7 @@ func updating(o *observation) {
 func otherHash(o *observation) { o.wanted.OSVersionHash = "other" }
 
 // otherImage is what somebody makes up: it declares what the owner wants and offers something else.
-func otherImage(o *observation) { o.upgrade.Spec.OSVersionManagement = imageOnly("oci://evil") }
+func otherImage(o *observation) { o.upgrade.Spec.OSVersionManagement = osversion.OfImage("oci://evil") }
 func noHost(o *observation)     { o.host = nil }
 func noMachine(o *observation)  { o.machine = nil }
 func deletedHost(o *observation) {

@@ -45,10 +45,6 @@ func newWorld(ctx SpecContext) *world {
 	return &world{ns: namespace, cluster: cluster}
 }
 
-func image(uri string) infrav1.OSVersionManagement {
-	return osversion.OfImage(uri)
-}
-
 // host makes an approved, installed host that runs oci://os:v1.
 func (w *world) host(ctx SpecContext, name string, changes ...func(*infrav1.ElementalHost)) *infrav1.ElementalHost {
 	GinkgoHelper()
@@ -100,7 +96,7 @@ func (w *world) machine(ctx SpecContext, name string, changes ...func(*infrav1.E
 				APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: owner.UID,
 			}},
 		},
-		Spec: infrav1.ElementalMachineSpec{OSVersionManagement: image("oci://os:v1")},
+		Spec: infrav1.ElementalMachineSpec{OSVersionManagement: osversion.OfImage("oci://os:v1")},
 	}
 	for _, change := range changes {
 		change(machine)
@@ -147,7 +143,7 @@ func (w *world) running(ctx SpecContext, name string, changes ...func(*infrav1.E
 func (w *world) template(ctx SpecContext, name, uri string) *infrav1.ElementalMachineTemplate {
 	GinkgoHelper()
 	made := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
-	made.Spec.Template.Spec.OSVersionManagement = image(uri)
+	made.Spec.Template.Spec.OSVersionManagement = osversion.OfImage(uri)
 	Expect(server.Client.Create(ctx, made)).To(Succeed())
 	return made
 }

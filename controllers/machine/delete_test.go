@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -141,7 +142,7 @@ var _ = Describe("The deletion of an ElementalMachine", func() {
 			upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u1"}}
 			upgrade.Spec = infrav1.ElementalHostUpgradeSpec{
 				ClusterName: "c1", MachineName: "m1", ElementalMachineName: "m1", HostName: host.Name,
-				ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
+				ImageURI: "oci://os:v2", OSVersionManagement: osversion.OfImage("oci://os:v2"),
 			}
 			Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
 			apiserver.ChangeStatus(ctx, server.Client, upgrade, func() { upgrade.Status.Attempt, upgrade.Status.Phase = "u1/1", infrav1.UpgradeProgressing })

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -27,7 +28,7 @@ var _ = Describe("An ElementalMachine whose Node is out of service", func() {
 		w = newWorld(ctx)
 		var host *infrav1.ElementalHost
 		machine, host = w.running(ctx, "m1")
-		w.attempt(ctx, host.Name, infrav1.UpgradeProgressing, image("oci://os:v1"))
+		w.attempt(ctx, host.Name, infrav1.UpgradeProgressing, osversion.OfImage("oci://os:v1"))
 		attempt = &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u1"}}
 		owner = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "m1"}}
 		_, err := server.Stored(ctx, attempt)()

@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/controllers/machine"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -55,7 +56,7 @@ func drifted(ctx context.Context) func() (int, error) {
 
 var _ = Describe("OSDrifted", func() {
 	elsewhere := infrav1.HostOS{ImageURI: "oci://os:v0", Digest: "sha256:0", BootMode: "passive"}
-	wanted := image("oci://os:v1")
+	wanted := osversion.OfImage("oci://os:v1")
 
 	// Serial, because the gauge counts the machines of all namespaces.
 	It("is True from a late fallback until the host is right again", Serial, func(ctx SpecContext) {
@@ -108,7 +109,7 @@ var _ = Describe("OSDrifted", func() {
 			w.attempt(ctx, host, infrav1.UpgradeRolledBack, wanted)
 		}, elsewhere, metav1.ConditionFalse, infrav1.AttemptNotSucceededReason),
 		Entry("the last attempt was for another OS", func(ctx SpecContext, w *world, _ *infrav1.ElementalMachine, host string) {
-			w.attempt(ctx, host, infrav1.UpgradeRolledBack, image("oci://os:v2"))
+			w.attempt(ctx, host, infrav1.UpgradeRolledBack, osversion.OfImage("oci://os:v2"))
 		}, elsewhere, metav1.ConditionTrue, infrav1.HostFellBackReason),
 		Entry("the host says nothing", func(SpecContext, *world, *infrav1.ElementalMachine, string) {},
 			infrav1.HostOS{}, metav1.ConditionUnknown, infrav1.HostOSUnknownReason),

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -35,7 +36,7 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 	// is reports how far the host is with the OS that it was told to run.
 	is := func(ctx SpecContext, phase infrav1.HostUpgradePhase, message string) {
 		GinkgoHelper()
-		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(osversion.OfImage("oci://os:v1"))))
 		w.report(ctx, host, func(s *infrav1.ElementalHostStatus) {
 			s.Upgrade = &infrav1.HostUpgradeStatus{Attempt: hoststate.IdleAttempt(host), Phase: phase, Message: message}
 		})
@@ -47,7 +48,7 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 	// isForgotten has the host fall back, which is recorded only, and sets the trigger.
 	isForgotten := func(ctx SpecContext, trigger string) {
 		GinkgoHelper()
-		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(osversion.OfImage("oci://os:v1"))))
 		apiserver.Change(ctx, server.Client, host, func() {
 			hoststate.RecordOutcome(host, &infrav1.HostUpgradeStatus{Attempt: hoststate.IdleAttempt(host)}, infrav1.InPlaceUpgradeRolledBack)
 			host.Labels[infrav1.InPlaceUpgradeLabel] = trigger
@@ -63,8 +64,8 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 		func(ctx SpecContext, change func(ctx SpecContext), wanted string) {
 			change(ctx)
 			looks(ctx)
-			Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", Equal(image(wanted))))
-			Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(image(wanted))))
+			Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", Equal(osversion.OfImage(wanted))))
+			Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", Equal(osversion.OfImage(wanted))))
 		},
 		Entry("where the host fell back", fails, "oci://os:v2"),
 		Entry("where the attempt failed", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeFailed, "no space") }, "oci://os:v2"),
@@ -72,7 +73,7 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 		Entry("where the host fell back, and the agent has forgotten it", func(ctx SpecContext) { isForgotten(ctx, "") }, "oci://os:v2"),
 		Entry("of the template that was patched since", func(ctx SpecContext) {
 			template := &infrav1.ElementalMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "t2"}}
-			apiserver.Change(ctx, server.Client, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v3") })
+			apiserver.Change(ctx, server.Client, template, func() { template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("oci://os:v3") })
 			fails(ctx)
 		}, "oci://os:v3"),
 	)
@@ -82,7 +83,7 @@ var _ = Describe("A machine whose host does not run its first OS yet", func() {
 			change(ctx)
 			looks(ctx)
 			Eventually(settled(machine)).WithPolling(apiserver.Settling).Should(BeTrue())
-			Consistently(server.Stored(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", Equal(image("oci://os:v1"))))
+			Consistently(server.Stored(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", Equal(osversion.OfImage("oci://os:v1"))))
 		},
 		Entry("while the host fetches it", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeFetching, "") }),
 		Entry("while the host writes it", func(ctx SpecContext) { is(ctx, infrav1.HostUpgradeApplying, "") }),

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
@@ -60,7 +61,7 @@ var _ = Describe("A machine whose turn is held up by a paused node", func() {
 			upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
 			upgrade.Spec = infrav1.ElementalHostUpgradeSpec{
 				ClusterName: "c1", MachineName: machine, ElementalMachineName: machine, HostName: machine,
-				ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
+				ImageURI: "oci://os:v2", OSVersionManagement: osversion.OfImage("oci://os:v2"),
 			}
 			Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
 			apiserver.ChangeStatus(ctx, server.Client, upgrade, func() {

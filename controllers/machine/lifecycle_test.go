@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -69,12 +70,12 @@ var _ = Describe("An ElementalMachine", func() {
 				return notes, err
 			}
 		}
-		patched := w.host(ctx, "h1", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = image("oci://os:mine") })
+		patched := w.host(ctx, "h1", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = osversion.OfImage("oci://os:mine") })
 		machine := w.machine(ctx, "m1", madeFrom("t1"))
 		Eventually(told(patched)).Should(ConsistOf("Warning: spec.osVersionManagement was oci://os:mine and is now that of ElementalMachine m1, oci://os:v1: " +
 			"to have another, change it in ElementalMachineTemplate t1"))
 		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
-		Expect(server.Stored(ctx, patched)()).To(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
+		Expect(server.Stored(ctx, patched)()).To(HaveField("Spec.OSVersionManagement", osversion.OfImage("oci://os:v1")))
 
 		By("not where it is the same OS")
 		same := w.host(ctx, "h2", func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = debug("oci://os:v1") })
@@ -182,8 +183,8 @@ var _ = Describe("An ElementalMachine", func() {
 
 	It("passes its OS on to the host, in place, and nothing else happens", func(ctx SpecContext) {
 		machine, host := w.running(ctx, "m1")
-		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") })
-		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
+		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2") })
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", osversion.OfImage("oci://os:v2")))
 		Expect(host.Spec.Upgrade).To(BeNil())
 		Expect(host.Labels).NotTo(HaveKey(infrav1.InPlaceUpgradeLabel))
 		Eventually(server.Stored(ctx, machine)).Should(SatisfyAll(

@@ -71,7 +71,7 @@ var _ = Describe("A machine that names a ManagedOSVersion", func() {
 		Eventually(server.Stored(ctx, machine)).Should(
 			apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.ManagedOSVersionNotFoundReason))
 		Expect(machine).To(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", osversion.OfImage("oci://os:v1")))
 
 		Expect(server.Client.Create(ctx, elementaloperator.ManagedOSVersion(w.ns, "v9", "container", "oci://os:v9"))).To(Succeed())
 		apiserver.Change(ctx, server.Client, machine, func() { machine.Annotations = map[string]string{"touch": "it"} })

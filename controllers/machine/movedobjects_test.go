@@ -123,7 +123,7 @@ type wantsV1 struct{}
 func (wantsV1) NotOptedIn(context.Context, string) (string, error) { return "", nil }
 
 func (wantsV1) Wanted(context.Context, client.Reader, *clusterv1.Machine) (*hostupgrade.WantedOS, string, error) {
-	return &hostupgrade.WantedOS{TemplateName: "t1", OSVersionHash: osversion.Hash(image("oci://os:v1"))}, "", nil
+	return &hostupgrade.WantedOS{TemplateName: "t1", OSVersionHash: osversion.Hash(osversion.OfImage("oci://os:v1"))}, "", nil
 }
 
 // lookAtAttempts lets the controller of attempts look at those of some machines, which the manager of the suite does without,

@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/hoststate"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/owner/ownertest"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/rollout"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
@@ -81,7 +82,7 @@ func nameOfMachine(i int) string { return fmt.Sprintf("m%d", i) }
 // attempt makes one that has ended, with what its controller notes on it for a move. It returns the attempt's name.
 func (p *movedPool) attempt(ctx SpecContext, machine int, template string, end infrav1.UpgradePhase, created time.Time) string {
 	GinkgoHelper()
-	host, wanted := p.hosts[machine], image("oci://os:v1")
+	host, wanted := p.hosts[machine], osversion.OfImage("oci://os:v1")
 	name := p.attemptOf(p.machines[machine].Name, template)
 	made := &infrav1.ElementalHostUpgrade{
 		ObjectMeta: metav1.ObjectMeta{

@@ -44,7 +44,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 	// attemptFor makes an attempt to bring the host to an image, and lets it end.
 	attemptFor := func(ctx SpecContext, uri string, phase infrav1.UpgradePhase, digest string, changes ...func(*infrav1.ElementalHostUpgrade)) {
 		GinkgoHelper()
-		wanted := image(uri)
+		wanted := osversion.OfImage(uri)
 		apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = wanted })
 		of := ownertest.Rollout(ownertest.Template(w.ns, "t1", uri), "c1")
 		Expect(server.Client.Create(ctx, of)).To(Succeed())
@@ -81,7 +81,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			infrav1.OSReachedAnnotation, osversion.Stored(osversion.Hash(machine.Spec.OSVersionManagement)))))
 		w.template(ctx, "t2", "oci://os:v2")
 		apiserver.Change(ctx, server.Client, machine, func() {
-			machine.Spec.OSVersionManagement = image("oci://os:v2")
+			machine.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2")
 			machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t2"
 		})
 		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSDriftedCondition, metav1.ConditionFalse, infrav1.UpgradeInProgressReason))
@@ -97,14 +97,14 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 
 	It("records what the host has reached, unless a rollout of its template does with its end: not where that is paused", func(ctx SpecContext) {
 		reached := func(uri string) OmegaMatcher {
-			return HaveField("Annotations", HaveKeyWithValue(infrav1.OSReachedAnnotation, osversion.Stored(osversion.Hash(image(uri)))))
+			return HaveField("Annotations", HaveKeyWithValue(infrav1.OSReachedAnnotation, osversion.Stored(osversion.Hash(osversion.OfImage(uri)))))
 		}
 		Eventually(server.Stored(ctx, machine)).Should(reached("oci://os:v1"))
 		template := w.template(ctx, "t1", "oci://os:v2")
 		apiserver.Change(ctx, server.Client, machine, func() {
-			machine.Spec.OSVersionManagement = image("oci://os:v2")
+			machine.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2")
 			machine.Annotations[infrav1.RolloutAnnotation] = "r1"
-			machine.Annotations[infrav1.NotedTemplateAnnotation], machine.Annotations[infrav1.NotedOSAnnotation] = "t1", osversion.Stored(osversion.Hash(image("oci://os:v2")))
+			machine.Annotations[infrav1.NotedTemplateAnnotation], machine.Annotations[infrav1.NotedOSAnnotation] = "t1", osversion.Stored(osversion.Hash(osversion.OfImage("oci://os:v2")))
 		})
 		apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.OS.ImageURI = "oci://os:v2" })
 		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
@@ -133,7 +133,7 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		}),
 		Entry("after it and all other marks were lost before an attempt was made", func(ctx SpecContext) { neverBegun(ctx) }),
 		Entry("the same, although a patch had brought it to the template before", func(ctx SpecContext) {
-			noted(ctx, "t1", osversion.Hash(image("oci://os:v1")))
+			noted(ctx, "t1", osversion.Hash(osversion.OfImage("oci://os:v1")))
 			neverBegun(ctx)
 		}),
 		Entry("after it was brought back to the template of its note while it was updated to another one", func(ctx SpecContext) {
@@ -141,10 +141,10 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 			neverBegun(ctx)
 			apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.OS.ImageURI, host.Status.OS.Digest = "oci://os:v2", "sha256:2" })
 			Eventually(server.Stored(ctx, machine)).Should(HaveField("Annotations", HaveKeyWithValue(
-				infrav1.OSReachedAnnotation, osversion.Stored(osversion.Hash(image("oci://os:v2"))))))
-			noted(ctx, "t1", osversion.Hash(image("oci://os:v1")))
+				infrav1.OSReachedAnnotation, osversion.Stored(osversion.Hash(osversion.OfImage("oci://os:v2"))))))
+			noted(ctx, "t1", osversion.Hash(osversion.OfImage("oci://os:v1")))
 			apiserver.Change(ctx, server.Client, machine, func() {
-				machine.Spec.OSVersionManagement = image("oci://os:v1")
+				machine.Spec.OSVersionManagement = osversion.OfImage("oci://os:v1")
 				machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "t1"
 			})
 		}),
@@ -175,22 +175,22 @@ var _ = Describe("A Machine in an update in place", Serial, func() {
 		Entry("there is no attempt", func(SpecContext) {}),
 		Entry("a patch is bringing it to what it specifies", func(ctx SpecContext) {
 			neverBegun(ctx)
-			noted(ctx, "gone", osversion.Hash(image("oci://os:v2")))
+			noted(ctx, "gone", osversion.Hash(osversion.OfImage("oci://os:v2")))
 		}),
 		Entry("this provider has brought it to an image of which the host had fallen back before, and which it has left again weeks later", func(ctx SpecContext) {
 			Eventually(server.Stored(ctx, machine)).Should(HaveField("Annotations", HaveKey(infrav1.OSReachedAnnotation)))
-			noted(ctx, "t1", osversion.Hash(image("oci://os:v1")))
+			noted(ctx, "t1", osversion.Hash(osversion.OfImage("oci://os:v1")))
 			attemptFor(ctx, "oci://os:v1", infrav1.UpgradeRolledBack, "sha256:1")
 			apiserver.ChangeStatus(ctx, server.Client, host, func() { host.Status.OS.ImageURI, host.Status.OS.Digest = "oci://os:v0", "sha256:0" })
 		}),
 		Entry("a user gives it by hand what its template, which is not rolled out, was patched to", func(ctx SpecContext) {
 			Eventually(server.Stored(ctx, machine)).Should(HaveField("Annotations", HaveKey(infrav1.OSReachedAnnotation)))
-			noted(ctx, "t1", osversion.Hash(image("oci://os:v1")))
+			noted(ctx, "t1", osversion.Hash(osversion.OfImage("oci://os:v1")))
 			w.template(ctx, "t1", "oci://os:v2")
-			apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") })
+			apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2") })
 		}),
 		Entry("a person changed the machine by hand", func(ctx SpecContext) {
-			apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = image("oci://os:v2") })
+			apiserver.Change(ctx, server.Client, machine, func() { machine.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2") })
 		}),
 		Entry("the host fell back weeks after it had reached what it was made with", func(ctx SpecContext) {
 			Eventually(server.Stored(ctx, machine)).Should(HaveField("Annotations", HaveKey(infrav1.OSReachedAnnotation)))
@@ -315,14 +315,14 @@ var _ = Describe("A template that is patched while a machine is made from it", f
 		w := newWorld(ctx)
 		template := w.template(ctx, "t1", "oci://os:v2")
 		machine := w.machine(ctx, "m1", madeFrom("t1"))
-		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
+		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.OSVersionManagement", osversion.OfImage("oci://os:v2")))
 
 		host := w.host(ctx, "h1")
-		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v2")))
+		Eventually(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", osversion.OfImage("oci://os:v2")))
 		Eventually(server.Stored(ctx, machine)).Should(HaveField("Spec.HostRef", Not(BeNil())))
-		apiserver.Change(ctx, server.Client, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v3") })
+		apiserver.Change(ctx, server.Client, template, func() { template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("oci://os:v3") })
 		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
-		Expect(machine.Spec.OSVersionManagement).To(Equal(image("oci://os:v2")))
+		Expect(machine.Spec.OSVersionManagement).To(Equal(osversion.OfImage("oci://os:v2")))
 	})
 })
 

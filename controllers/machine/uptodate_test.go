@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
@@ -57,7 +58,7 @@ var _ = Describe("UpToDate", func() {
 				upgrade := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u1"}}
 				upgrade.Spec = infrav1.ElementalHostUpgradeSpec{
 					ClusterName: "c1", MachineName: "m1", ElementalMachineName: "m1", HostName: host.Name,
-					ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
+					ImageURI: "oci://os:v2", OSVersionManagement: osversion.OfImage("oci://os:v2"),
 				}
 				Expect(server.Client.Create(ctx, upgrade)).To(Succeed())
 				apiserver.ChangeStatus(ctx, server.Client, upgrade, func() { upgrade.Status.Phase = *c.upgrade })
@@ -66,33 +67,33 @@ var _ = Describe("UpToDate", func() {
 			Expect(server.Stored(ctx, machine)()).To(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
 		},
 		Entry("all the same", osCase{
-			template: image("oci://os:v1"), machine: image("oci://os:v1"), booted: infrav1.HostOS{ImageURI: "oci:os:v1"},
+			template: osversion.OfImage("oci://os:v1"), machine: osversion.OfImage("oci://os:v1"), booted: infrav1.HostOS{ImageURI: "oci:os:v1"},
 			status: metav1.ConditionTrue, reason: clusterv1.ReadyReason,
 		}),
 		Entry("debug makes no difference", osCase{
-			template: debug("oci://os:v1"), machine: image("oci://os:v1"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
+			template: debug("oci://os:v1"), machine: osversion.OfImage("oci://os:v1"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
 			status: metav1.ConditionTrue, reason: clusterv1.ReadyReason,
 		}),
 		Entry("the host runs another", osCase{
-			template: image("oci://os:v2"), machine: image("oci://os:v2"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
+			template: osversion.OfImage("oci://os:v2"), machine: osversion.OfImage("oci://os:v2"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
 			status: metav1.ConditionFalse, reason: infrav1.HostRunsOtherOSReason,
 		}),
 		Entry("the same by digest", osCase{
-			template: image("os@sha256:2"), machine: image("os@sha256:2"), booted: infrav1.HostOS{ImageURI: "oci:127.0.0.1/x", Digest: "sha256:2"},
+			template: osversion.OfImage("os@sha256:2"), machine: osversion.OfImage("os@sha256:2"), booted: infrav1.HostOS{ImageURI: "oci:127.0.0.1/x", Digest: "sha256:2"},
 			status: metav1.ConditionTrue, reason: clusterv1.ReadyReason,
 		}),
 		Entry("the same by the attempt that succeeded", osCase{
-			template: image("os:v2"), machine: image("os:v2"), booted: infrav1.HostOS{Digest: "sha256:2"},
+			template: osversion.OfImage("os:v2"), machine: osversion.OfImage("os:v2"), booted: infrav1.HostOS{Digest: "sha256:2"},
 			attempt: &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeSucceeded, Digest: "sha256:2"},
 			status:  metav1.ConditionTrue, reason: clusterv1.ReadyReason,
 		}),
 		Entry("a late fallback after the attempt that succeeded", osCase{
-			template: image("os:v2"), machine: image("os:v2"), booted: infrav1.HostOS{Digest: "sha256:1"},
+			template: osversion.OfImage("os:v2"), machine: osversion.OfImage("os:v2"), booted: infrav1.HostOS{Digest: "sha256:1"},
 			attempt: &infrav1.HostUpgradeStatus{Attempt: "a1", Phase: infrav1.HostUpgradeSucceeded, Digest: "sha256:2"},
 			status:  metav1.ConditionFalse, reason: infrav1.HostRunsOtherOSReason,
 		}),
 		Entry("the host has not said what it runs", osCase{
-			template: image("oci://os:v1"), machine: image("oci://os:v1"),
+			template: osversion.OfImage("oci://os:v1"), machine: osversion.OfImage("oci://os:v1"),
 			status: metav1.ConditionUnknown, reason: infrav1.HostOSUnknownReason,
 		}),
 		Entry("nothing is asked for", osCase{
@@ -100,12 +101,12 @@ var _ = Describe("UpToDate", func() {
 			status: metav1.ConditionTrue, reason: infrav1.OSNotManagedReason,
 		}),
 		Entry("an upgrade is in progress", osCase{
-			template: image("oci://os:v2"), machine: image("oci://os:v2"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
+			template: osversion.OfImage("oci://os:v2"), machine: osversion.OfImage("oci://os:v2"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
 			upgrade: phase(infrav1.UpgradeProgressing),
 			status:  metav1.ConditionFalse, reason: infrav1.UpgradeInProgressReason,
 		}),
 		Entry("an upgrade has ended", osCase{
-			template: image("oci://os:v2"), machine: image("oci://os:v2"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
+			template: osversion.OfImage("oci://os:v2"), machine: osversion.OfImage("oci://os:v2"), booted: infrav1.HostOS{ImageURI: "oci://os:v1"},
 			upgrade: phase(infrav1.UpgradeRolledBack),
 			status:  metav1.ConditionFalse, reason: infrav1.HostRunsOtherOSReason,
 		}),
@@ -126,7 +127,7 @@ var _ = Describe("UpToDate", func() {
 		Eventually(server.Stored(ctx, machine)).Should(And(
 			apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.InvalidOSVersionReason), message(infrav1.OSUpToDateCondition)))
 		Expect(machine).To(apiserver.HaveCondition(clusterv1.ReadyCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", image("oci://os:v1")))
+		Consistently(server.Stored(ctx, host)).Should(HaveField("Spec.OSVersionManagement", osversion.OfImage("oci://os:v1")))
 
 		By("a machine that has no host yet")
 		w = newWorld(ctx)
@@ -151,12 +152,12 @@ var _ = Describe("UpToDate", func() {
 		}
 		apiserver.Change(ctx, server.Client, machine, func() {
 			machine.Annotations = map[string]string{clusterv1.UpdateInProgressAnnotation: ""}
-			machine.Spec.OSVersionManagement = image("oci://os:v2")
+			machine.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2")
 		})
 		Eventually(server.Stored(ctx, machine)).Should(says(infrav1.UpgradeInProgressReason))
 		told := conditions.GetMessage(machine, infrav1.OSUpToDateCondition)
 
-		w.attempt(ctx, host.Name, infrav1.UpgradeProgressing, image("oci://os:v2"))
+		w.attempt(ctx, host.Name, infrav1.UpgradeProgressing, osversion.OfImage("oci://os:v2"))
 		Consistently(func() (string, error) {
 			_, err := server.Stored(ctx, machine)()
 			return conditions.GetMessage(machine, infrav1.OSUpToDateCondition), err
@@ -173,7 +174,7 @@ var _ = Describe("UpToDate", func() {
 		template := w.template(ctx, "t1", "oci://os:v1")
 		machine, _ := w.running(ctx, "m1", madeFrom("t1"))
 		Expect(machine).To(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionTrue, clusterv1.ReadyReason))
-		apiserver.Change(ctx, server.Client, template, func() { template.Spec.Template.Spec.OSVersionManagement = image("oci://os:v2") })
+		apiserver.Change(ctx, server.Client, template, func() { template.Spec.Template.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2") })
 		Eventually(server.Stored(ctx, machine)).Should(apiserver.HaveCondition(infrav1.OSUpToDateCondition, metav1.ConditionFalse, infrav1.TemplateDiffersReason))
 	})
 })

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/apiserver"
 )
 
@@ -103,7 +104,7 @@ var _ = Describe("An ElementalMachine that waits", func() {
 		leaving := w.machine(ctx, "m2", inPool)
 		attempt := &infrav1.ElementalHostUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "u2"}, Spec: infrav1.ElementalHostUpgradeSpec{
 			ClusterName: "c1", MachineName: "m2", ElementalMachineName: "m2", HostName: "m2",
-			ImageURI: "oci://os:v2", OSVersionManagement: image("oci://os:v2"),
+			ImageURI: "oci://os:v2", OSVersionManagement: osversion.OfImage("oci://os:v2"),
 		}}
 		Expect(server.Client.Create(ctx, attempt)).To(Succeed())
 		apiserver.ChangeStatus(ctx, server.Client, attempt, func() {

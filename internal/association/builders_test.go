@@ -15,13 +15,8 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
-	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/test/specs"
 )
-
-func image(uri string) infrav1.OSVersionManagement {
-	return osversion.OfImage(uri)
-}
 
 // makeHost makes a host that is free, unless it is changed before or after it is created.
 func makeHost(ctx SpecContext, ns, name string, changes ...func(*infrav1.ElementalHost)) *infrav1.ElementalHost {

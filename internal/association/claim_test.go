@@ -18,6 +18,7 @@ import (
 
 	infrav1 "github.com/rancher-sandbox/cluster-api-provider-elemental/api/v1beta1"
 	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/association"
+	"github.com/rancher-sandbox/cluster-api-provider-elemental/internal/osversion"
 )
 
 var _ = Describe("Claiming a host", func() {
@@ -26,7 +27,7 @@ var _ = Describe("Claiming a host", func() {
 
 	It("writes all of the association into the host at once, and the host into the machine", func(ctx SpecContext) {
 		host := makeHost(ctx, ns, "h1")
-		machine := makeMachine(ctx, ns, "m1", func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = image("oci://os:v1") })
+		machine := makeMachine(ctx, ns, "m1", func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = osversion.OfImage("oci://os:v1") })
 		eventuallyCached(ctx, host, machine)
 		generation := host.Generation
 
@@ -38,7 +39,7 @@ var _ = Describe("Claiming a host", func() {
 		Expect(host.Spec.MachineRef.Name).To(Equal("m1"))
 		Expect(host.Spec.MachineRef.UID).To(Equal(machine.UID))
 		Expect(host.Spec.BootstrapSecret.Name).To(Equal("bootstrap-m1"))
-		Expect(host.Spec.OSVersionManagement).To(Equal(image("oci://os:v1")))
+		Expect(host.Spec.OSVersionManagement).To(Equal(osversion.OfImage("oci://os:v1")))
 		Expect(host.Labels).To(HaveKeyWithValue(infrav1.MachineNameLabel, "machine-m1"))
 		Expect(host.Labels).To(HaveKeyWithValue(infrav1.ElementalMachineNameLabel, "m1"))
 		Expect(host.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c1"))
@@ -85,7 +86,7 @@ var _ = Describe("Claiming a host", func() {
 		runs := func(uri string) func(*infrav1.ElementalHost) {
 			return func(h *infrav1.ElementalHost) { h.Status.OS.ImageURI = uri }
 		}
-		wants := func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = image("oci://os:v2") }
+		wants := func(m *infrav1.ElementalMachine) { m.Spec.OSVersionManagement = osversion.OfImage("oci://os:v2") }
 		first, second := makeMachine(ctx, ns, "m1", wants), makeMachine(ctx, ns, "m2", wants)
 		a, b, c := makeHost(ctx, ns, "a", runs("oci://os:v1")), makeHost(ctx, ns, "b", runs("oci://os:v1")), makeHost(ctx, ns, "c", runs("os:v2"))
 		eventuallyCached(ctx, first, second, a, b, c)

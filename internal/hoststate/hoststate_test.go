@@ -33,10 +33,6 @@ func host(changes ...change) *infrav1.ElementalHost {
 	return host
 }
 
-func image(uri string) infrav1.OSVersionManagement {
-	return osversion.OfImage(uri)
-}
-
 func attempt(id string, phase infrav1.HostUpgradePhase) change {
 	return func(h *infrav1.ElementalHost) {
 		h.Status.Upgrade = &infrav1.HostUpgradeStatus{Attempt: id, Phase: phase, Digest: "sha256:2"}
@@ -45,7 +41,7 @@ func attempt(id string, phase infrav1.HostUpgradePhase) change {
 
 func asked(id, uri string) change {
 	return func(h *infrav1.ElementalHost) {
-		h.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: id, OSVersionManagement: image(uri)}
+		h.Spec.Upgrade = &infrav1.HostUpgradeRequest{Attempt: id, OSVersionManagement: osversion.OfImage(uri)}
 	}
 }
 
@@ -153,24 +149,24 @@ var _ = DescribeTable("Runs",
 	func(wanted infrav1.OSVersionManagement, expected hoststate.Match, changes ...change) {
 		Expect(hoststate.Runs(host(changes...), wanted)).To(Equal(expected))
 	},
-	Entry("the same image", image("oci://os:v1"), hoststate.MatchSame),
-	Entry("the same image, spelled otherwise", image("os:v1"), hoststate.MatchSame),
-	Entry("another image", image("os:v2"), hoststate.MatchOther),
-	Entry("the same by digest", image("mirror/os@sha256:1"), hoststate.MatchSame),
+	Entry("the same image", osversion.OfImage("oci://os:v1"), hoststate.MatchSame),
+	Entry("the same image, spelled otherwise", osversion.OfImage("os:v1"), hoststate.MatchSame),
+	Entry("another image", osversion.OfImage("os:v2"), hoststate.MatchOther),
+	Entry("the same by digest", osversion.OfImage("mirror/os@sha256:1"), hoststate.MatchSame),
 	Entry("no image asked for", nil, hoststate.MatchUnknown),
 	Entry("something that is no OS", specs.OS(`1`), hoststate.MatchUnknown),
-	Entry("a host that has not said", image("os:v1"), hoststate.MatchUnknown, silent),
-	Entry("an image whose digest an attempt resolved", image("os:v2"), hoststate.MatchSame,
+	Entry("a host that has not said", osversion.OfImage("os:v1"), hoststate.MatchUnknown, silent),
+	Entry("an image whose digest an attempt resolved", osversion.OfImage("os:v2"), hoststate.MatchSame,
 		asked("a1", "os:v2"), attempt("a1", infrav1.HostUpgradeSucceeded), func(h *infrav1.ElementalHost) { h.Status.OS = infrav1.HostOS{Digest: "sha256:2"} }),
-	Entry("an image whose attempt rolled back", image("os:v2"), hoststate.MatchOther,
+	Entry("an image whose attempt rolled back", osversion.OfImage("os:v2"), hoststate.MatchOther,
 		asked("a1", "os:v2"), attempt("a1", infrav1.HostUpgradeRolledBack), func(h *infrav1.ElementalHost) { h.Status.OS = infrav1.HostOS{Digest: "sha256:2"} }),
-	Entry("an image of another attempt", image("os:v2"), hoststate.MatchOther,
+	Entry("an image of another attempt", osversion.OfImage("os:v2"), hoststate.MatchOther,
 		asked("a2", "os:v2"), attempt("a1", infrav1.HostUpgradeSucceeded), func(h *infrav1.ElementalHost) { h.Status.OS = infrav1.HostOS{Digest: "sha256:2"} }),
 )
 
 var _ = Describe("The current attempt", func() {
 	wants := func(uri string) change {
-		return func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = image(uri) }
+		return func(h *infrav1.ElementalHost) { h.Spec.OSVersionManagement = osversion.OfImage(uri) }
 	}
 	pending := func(h *infrav1.ElementalHost) { h.Labels[infrav1.InPlaceUpgradeLabel] = infrav1.InPlaceUpgradePending }
 	bootstrapped := func(h *infrav1.ElementalHost) { h.Status.Bootstrapped = true }
@@ -190,7 +186,7 @@ var _ = Describe("The current attempt", func() {
 	})
 
 	It("is not one for another OS", func() {
-		manual := "manual-" + osversion.Hash(image("os:v2")) + "-1"
+		manual := "manual-" + osversion.Hash(osversion.OfImage("os:v2")) + "-1"
 		Expect(hoststate.CurrentStatus(host(wants("os:v2"), attempt(manual, infrav1.HostUpgradeSucceeded)))).NotTo(BeNil())
 		Expect(hoststate.CurrentStatus(host(wants("os:v3"), attempt(manual, infrav1.HostUpgradeSucceeded)))).To(BeNil())
 		Expect(hoststate.CurrentStatus(host(wants("os:v2"), asked("a1", "os:v2"), attempt(manual, infrav1.HostUpgradeSucceeded)))).To(BeNil())

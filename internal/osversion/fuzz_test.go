@@ -23,7 +23,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if !json.Valid(raw) {
-			t.Skip("the API server stores JSON alone")
+			return // the API server stores JSON alone
 		}
 		written := specs.OS(string(raw))
 		spaced := bytes.Buffer{}
